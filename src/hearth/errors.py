@@ -1,0 +1,143 @@
+"""Everything Hearth raises on purpose.
+
+A message says what happened (with the value), what was expected or known, and what to do. The tree:
+
+* HearthError
+    * ConfigError            `hearth.toml` is missing, unreadable or wrong
+    * StoreError             the home's database
+        * StoreCorruptError      not a database, or damaged; it was backed up first
+        * StoreLockedError       another process holds it
+        * StoreFullError         no space left; nothing was half-written
+        * StoreVersionError      written by a newer Hearth
+    * HomeBusyError          another agent runs on this home
+    * RegistryError          a tool or part cannot be registered
+    * RequestError           the request cannot be read (empty, binary, too long)
+    * PlanError              a plan is not runnable; one subclass per fault, see `planning.check`
+        * UnknownTool, UnknownArgument, MissingArgument, WrongType, NotInEnum, Cycle, BadReference, EmptyPlan,
+          PlanTooLong
+    * PlannerError           a planner could not answer (model unreachable, output unusable)
+    * ToolError              a tool could not do its work; the owner's data are as before the call
+        * TransientToolError     worth trying again (network, lock)
+        * NotFound               nothing matches what was asked for
+        * Ambiguous              several things match; the owner must say which
+        * ToolTimeout            no answer in time; a sending tool's effect is unknown
+        * BadResult              the tool returned a wrong type or too much
+        * SandboxError           a path leaves the owner's folder
+        * Conflict               the record changed since it was read
+    * DeniedError            the guard said no; nothing was called
+    * EgressError            the network door is closed for this host
+    * MissingExtraError      an optional part is not installed; the message holds the pip command
+    * CancelledError         the owner stopped it
+"""
+
+from __future__ import annotations
+
+
+class HearthError(Exception):
+    """Root of everything Hearth raises on purpose; `str(error)` is fit for the owner to read."""
+
+
+class ConfigError(HearthError): ...
+
+
+class StoreError(HearthError): ...
+
+
+class StoreCorruptError(StoreError): ...
+
+
+class StoreLockedError(StoreError): ...
+
+
+class StoreFullError(StoreError): ...
+
+
+class StoreVersionError(StoreError): ...
+
+
+class HomeBusyError(HearthError): ...
+
+
+class RegistryError(HearthError): ...
+
+
+class RequestError(HearthError): ...
+
+
+class PlanError(HearthError):
+    """A plan is not runnable. `step` is the index of the faulty step, or -1 for the whole plan."""
+
+    def __init__(self, message: str, *, step: int = -1, parameter: str = "") -> None:
+        super().__init__(message)
+        self.step = step
+        self.parameter = parameter
+
+
+class UnknownTool(PlanError): ...
+
+
+class UnknownArgument(PlanError): ...
+
+
+class MissingArgument(PlanError): ...
+
+
+class WrongType(PlanError): ...
+
+
+class NotInEnum(PlanError): ...
+
+
+class Cycle(PlanError): ...
+
+
+class BadReference(PlanError): ...
+
+
+class EmptyPlan(PlanError): ...
+
+
+class PlanTooLong(PlanError): ...
+
+
+class PlannerError(HearthError): ...
+
+
+class ToolError(HearthError): ...
+
+
+class TransientToolError(ToolError): ...
+
+
+class NotFound(ToolError): ...
+
+
+class Ambiguous(ToolError): ...
+
+
+class ToolTimeout(ToolError): ...
+
+
+class BadResult(ToolError): ...
+
+
+class SandboxError(ToolError): ...
+
+
+class Conflict(ToolError): ...
+
+
+class DeniedError(HearthError): ...
+
+
+class EgressError(HearthError): ...
+
+
+class MissingExtraError(HearthError):
+    """An optional part is not installed."""
+
+    def __init__(self, feature: str, command: str) -> None:
+        super().__init__(f"{feature} needs a part that is not installed; install it with: {command}")
+
+
+class CancelledError(HearthError): ...

@@ -1,0 +1,322 @@
+"""Tools, plans and demonstrations as JSON: TaskBench's form, so that public data loads unchanged.
+
+The shape is fixed in `docs/reference/plan-format.md`. Reading checks the shape only; whether a plan is runnable is
+`planning.check`'s question. Fields this module does not know are ignored when reading.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from hearth.errors import PlanError, RegistryError, RequestError
+from hearth.types import (
+    Argument,
+    Demonstration,
+    Offer,
+    Parameter,
+    Plain,
+    Plan,
+    Ref,
+    Step,
+    ToolSpec,
+    canonical_type,
+)
+
+_REF = re.compile(r"^<node-(\d+)((?:\.[A-Za-z0-9_]+)*)>$")
+
+
+class _Loose(BaseModel):
+    model_config = ConfigDict(extra="ignore", populate_by_name=True)
+
+
+class _Parameter(_Loose):
+    name: str
+    type: str = "any"
+    desc: str = ""
+    required: bool = True
+    default: Any = None
+    enum: list[Any] = Field(default_factory=list)
+
+
+class _Tool(_Loose):
+    id: str
+    desc: str = ""
+    domain: str = ""
+    parameters: list[_Parameter] = Field(default_factory=list)
+    returns: Any = None
+    input_type: list[str] = Field(default_factory=list, alias="input-type")
+    output_type: list[str] = Field(default_factory=list, alias="output-type")
+
+
+class _Tools(_Loose):
+    nodes: list[_Tool]
+
+
+class _Argument(_Loose):
+    name: str
+    value: Any
+
+
+class _Node(_Loose):
+    task: str
+    arguments: list[_Argument | str] = Field(default_factory=list)
+
+
+class _Link(_Loose):
+    source: str
+    target: str
+
+
+class _Line(_Loose):
+    id: str | int = ""
+    user_request: str
+    now: dt.datetime | None = None
+    tools: list[str] = Field(default_factory=list)
+    task_steps: list[str] = Field(default_factory=list)
+    task_nodes: list[_Node] = Field(default_factory=list)
+    task_links: list[_Link] = Field(default_factory=list)
+    source: str = ""
+
+
+# ── Tools ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def read_tools(path: Path) -> dict[str, ToolSpec]:
+    """Read a `tool_desc.json`.
+
+    Raises:
+        RegistryError: Unreadable, not that shape, or two tools of one name; names the file and the place.
+    """
+    try:
+        tools = _Tools.model_validate_json(path.read_bytes()).nodes
+    except OSError as error:
+        raise RegistryError(f"cannot read the tool file {str(path)!r}: {error.strerror}") from None
+    except ValidationError as error:
+        raise RegistryError(
+            f"{path}: {_first(error)}; expected {{'nodes': [{{'id', 'desc', 'parameters'}}]}}"
+        ) from None
+    specs: dict[str, ToolSpec] = {}
+    for tool in tools:
+        if tool.id in specs:
+            raise RegistryError(f"{path}: tool {tool.id!r} is described twice; keep one")
+        specs[tool.id] = _spec(tool)
+    return specs
+
+
+def _spec(tool: _Tool) -> ToolSpec:
+    returns, fields = "any", dict[str, str]()
+    if isinstance(tool.returns, str):
+        returns = canonical_type(tool.returns)
+    elif isinstance(tool.returns, dict):
+        fields = {name: canonical_type(kind) for name, kind in tool.returns.items() if isinstance(kind, str)}
+    elif tool.output_type:
+        returns = canonical_type(tool.output_type[0])
+    return ToolSpec(
+        name=tool.id,
+        description=tool.desc,
+        domain=tool.domain,
+        returns=returns,
+        fields=fields,
+        parameters=tuple(
+            Parameter(
+                name=p.name,
+                type=canonical_type(p.type),
+                description=p.desc,
+                is_required=p.required,
+                default=p.default,
+                enum=tuple(str(e) for e in p.enum),
+            )
+            for p in tool.parameters
+        ),
+    )
+
+
+def tool_to_json(spec: ToolSpec) -> dict[str, Plain]:
+    """One node of a `tool_desc.json`; effect, source and unit are added fields that others ignore."""
+    parameters: list[Plain] = []
+    for p in spec.parameters:
+        entry: dict[str, Plain] = {"name": p.name, "type": p.type, "desc": p.description, "required": p.is_required}
+        if p.enum:
+            entry["enum"] = list(p.enum)
+        if p.unit:
+            entry["unit"] = p.unit
+        parameters.append(entry)
+    return {
+        "id": spec.name,
+        "desc": spec.description,
+        "domain": spec.domain,
+        "parameters": parameters,
+        "returns": dict(spec.fields) if spec.fields else spec.returns,
+        "output-type": [spec.returns],
+        "effect": spec.effect,
+        "source": spec.source,
+    }
+
+
+# ── Plans ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def encode_argument(value: Argument) -> Plain:
+    """References become `<node-k.field>` text; a literal text of that very form is escaped with a backslash."""
+    if isinstance(value, Ref):
+        return str(value)
+    if isinstance(value, list):
+        return [encode_argument(item) for item in value]
+    if isinstance(value, dict):
+        return {key: encode_argument(item) for key, item in value.items()}
+    if isinstance(value, str) and _REF.match(value.lstrip("\\")):
+        return "\\" + value
+    return cast(Plain, value)
+
+
+def decode_argument(value: Any) -> Argument:
+    """The inverse of `encode_argument`."""
+    if isinstance(value, list):
+        return [decode_argument(item) for item in value]
+    if isinstance(value, dict):
+        return {key: decode_argument(item) for key, item in value.items()}
+    if isinstance(value, str):
+        match = _REF.match(value)
+        if match:
+            return Ref(int(match[1]), tuple(match[2].split(".")[1:]))
+        if value.startswith("\\") and _REF.match(value.lstrip("\\")):
+            return value[1:]
+    return cast(Argument, value)
+
+
+def plan_to_json(plan: Plan) -> dict[str, Plain]:
+    """`task_steps`, `task_nodes`, `task_links` of a plan, and what Hearth knows of it beside."""
+    nodes: list[Plain] = []
+    links: list[Plain] = []
+    for step in plan.steps:
+        arguments: list[Plain] = [
+            {"name": name, "value": encode_argument(value)} for name, value in step.arguments.items()
+        ]
+        node: dict[str, Plain] = {"task": step.tool, "arguments": arguments}
+        if step.after:
+            node["after"] = list(step.after)
+        nodes.append(node)
+        for source in sorted(step.needs()):
+            links.append({"source": plan.steps[source].tool, "target": step.tool})
+    data: dict[str, Plain] = {
+        "task_steps": [step.text for step in plan.steps],
+        "task_nodes": nodes,
+        "task_links": links,
+        "confidence": round(plan.confidence, 4),
+        "planner": plan.planner,
+        "rests_on": list(plan.rests_on),
+    }
+    if plan.unserved:
+        data["unserved"] = list(plan.unserved)
+    if plan.offer:
+        data["offer"] = {"tool": plan.offer.tool, "text": plan.offer.text}
+    return data
+
+
+def plan_from_json(data: Mapping[str, Any]) -> Plan:
+    """The inverse of `plan_to_json`; also reads plans that public data sets and models write.
+
+    Raises:
+        PlanError: Not that shape; names the field.
+    """
+    try:
+        line = _Line.model_validate({"user_request": "", **data})
+    except ValidationError as error:
+        raise PlanError(f"the plan is malformed: {_first(error)}") from None
+    offer = data.get("offer")
+    return Plan(
+        steps=_steps(line, data),
+        confidence=float(data.get("confidence") or 0.0),
+        planner=str(data.get("planner") or ""),
+        rests_on=tuple(str(i) for i in data.get("rests_on") or ()),
+        unserved=tuple(str(i) for i in data.get("unserved") or ()),
+        offer=Offer(str(offer.get("tool", "")), str(offer.get("text", ""))) if isinstance(offer, Mapping) else None,
+    )
+
+
+def _steps(line: _Line, data: Mapping[str, Any]) -> tuple[Step, ...]:
+    raw = data.get("task_nodes") or []
+    steps = []
+    for index, node in enumerate(line.task_nodes):
+        arguments = {a.name: decode_argument(a.value) for a in node.arguments if isinstance(a, _Argument)}
+        after = raw[index].get("after", ()) if isinstance(raw[index], Mapping) else ()
+        text = line.task_steps[index] if index < len(line.task_steps) else ""
+        steps.append(Step(node.task, arguments, tuple(int(i) for i in after), text))
+    return _order_from_links(tuple(steps), line.task_links)
+
+
+def _order_from_links(steps: tuple[Step, ...], links: list[_Link]) -> tuple[Step, ...]:
+    """A link between two tools that no reference expresses becomes an ordering (`after`)."""
+    places: dict[str, list[int]] = {}
+    for index, step in enumerate(steps):
+        places.setdefault(step.tool, []).append(index)
+    result = list(steps)
+    for link in links:
+        sources, targets = places.get(link.source, []), places.get(link.target, [])
+        if len(sources) != 1 or len(targets) != 1 or sources == targets:
+            continue
+        source, target = sources[0], targets[0]
+        step = result[target]
+        if source not in step.needs():
+            result[target] = Step(step.tool, step.arguments, (*step.after, source), step.text)
+    return tuple(result)
+
+
+# ── Demonstrations and request files ──────────────────────────────────────────────────────────────────────
+
+
+def read_demonstrations(path: Path) -> Iterator[Demonstration]:
+    """Read a JSONL file of requests with plans, one at a time.
+
+    Raises:
+        RequestError: A line is not JSON or not that shape; names file and line.
+    """
+    for number, data in read_jsonl(path):
+        try:
+            line = _Line.model_validate(data)
+        except ValidationError as error:
+            raise RequestError(f"{path}:{number}: {_first(error)}") from None
+        yield Demonstration(
+            id=str(line.id) or f"{path.stem}-{number}",
+            request=line.user_request,
+            plan=Plan(_steps(line, data)),
+            tools=tuple(line.tools),
+            source=line.source or "shipped",
+            now=line.now,
+            task_steps=tuple(line.task_steps),
+        )
+
+
+def read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Line number (from 1) and object of each non-empty line.
+
+    Raises:
+        RequestError: The file cannot be read, or a line is not a JSON object in UTF-8.
+    """
+    try:
+        with path.open("rb") as file:
+            for number, raw in enumerate(file, 1):
+                if not raw.strip():
+                    continue
+                try:
+                    data = json.loads(raw.decode("utf-8-sig"))
+                except (UnicodeDecodeError, ValueError) as error:
+                    raise RequestError(f"{path}:{number}: not a JSON object in UTF-8 ({error})") from None
+                if not isinstance(data, dict):
+                    raise RequestError(f"{path}:{number}: a {type(data).__name__}, expected a JSON object per line")
+                yield number, data
+    except OSError as error:
+        raise RequestError(f"cannot read {str(path)!r}: {error.strerror}") from None
+
+
+def _first(error: ValidationError) -> str:
+    fault = error.errors()[0]
+    place = ".".join(str(part) for part in fault["loc"]) or "the whole"
+    return f"{place}: {fault['msg']}"

@@ -1,0 +1,219 @@
+"""The seams: everything that can be replaced, each one Protocol with the least a replacement must do.
+
+A shipped tool or planner uses only this module, `types`, `errors` and `functions`. Each seam has a double and a
+contract test in `hearth.testing`.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from hearth.types import (
+    Context,
+    Label,
+    Plain,
+    Plan,
+    Refusal,
+    Request,
+    Ruling,
+    ToolSpec,
+)
+
+if TYPE_CHECKING:
+    import httpx
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class Planner(Protocol):
+    """Turns a request into a plan. It sees tool descriptions, never tool results."""
+
+    name: str
+
+    def plan(self, request: Request, context: Context, tools: Mapping[str, ToolSpec]) -> Plan | Refusal:
+        """Plan `request` with `tools`.
+
+        Returns:
+            A plan that has passed `planning.check`, or a refusal with its reason.
+        Raises:
+            PlannerError: The planner itself failed (model unreachable, output unusable after repair).
+        """
+        ...
+
+
+class Encoder(Protocol):
+    """A frozen sentence encoder."""
+
+    dim: int
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Embed `texts`.
+
+        Returns:
+            Unit vectors, shape [n, dim].
+        """
+        ...
+
+
+class LanguageModel(Protocol):
+    """Any chat model that can be asked for JSON."""
+
+    name: str
+
+    def complete(self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, object] | None = None) -> str:
+        """Answer `messages` (`role`, `content`), constrained to JSON `schema` when one is given.
+
+        Raises:
+            PlannerError: Unreachable, refused, or not answered in time.
+        """
+        ...
+
+
+class Workspace(Protocol):
+    """The owner's folder as tools see it: sandboxed, atomic, journalled, undoable.
+
+    All paths are relative to the folder, with forward slashes. A path that leaves it, by `..`, an absolute path or a
+    symlink, raises SandboxError. Every write is atomic (temporary file, fsync, rename), and its before-image is
+    journalled under the call's key first, so that a crash in the middle of a call is rolled back and `hearth undo`
+    restores it.
+    """
+
+    def read(self, path: str) -> bytes:
+        """Raises: NotFound: no such file. SandboxError."""
+        ...
+
+    def write(self, path: str, data: bytes) -> None:
+        """Create or replace a file; parent folders are made. Raises: SandboxError, StoreFullError (nothing changed)."""
+        ...
+
+    def delete(self, path: str) -> None:
+        """Remove a file (its content stays in the journal until undo is no longer possible). Raises: NotFound."""
+        ...
+
+    def exists(self, path: str) -> bool: ...
+
+    def list(self, folder: str = "", pattern: str = "*") -> tuple[str, ...]:
+        """Files below `folder` whose name matches `pattern` (fnmatch), sorted; recursive; symlinks that leave the
+        folder are left out."""
+        ...
+
+    def modified(self, path: str) -> dt.datetime:
+        """Time of last change, UTC."""
+        ...
+
+
+class Memory(Protocol):
+    """What the agent remembers (v1: events with full-text search)."""
+
+    def remember(self, text: str, *, kind: str, at: dt.datetime, label: Label, key: str) -> str:
+        """Append an event; the same `key` twice appends once.
+
+        Returns:
+            The event's id.
+        """
+        ...
+
+    def search(self, query: str, *, limit: int = 5) -> tuple[MemoryHit, ...]:
+        """Best matches first; empty when nothing matches."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryHit:
+    id: str
+    text: str
+    kind: str
+    at: dt.datetime
+    score: float
+
+
+class Egress(Protocol):
+    """The only door to the network. Closed unless the owner's policy names the host."""
+
+    def transport(self, reason: str) -> httpx.BaseTransport:
+        """An httpx transport that refuses hosts not in policy and records every request in the disclosure log.
+
+        Raises (on use):
+            EgressError: The host is not allowed; nothing was sent.
+        """
+        ...
+
+    def permit(self, host: str, port: int, reason: str) -> AbstractContextManager[None]:
+        """Let a library that opens its own sockets (IMAP, SMTP) reach one host while the block runs.
+
+        Raises:
+            EgressError: The host is not allowed; nothing was sent.
+        """
+        ...
+
+    def record(self, host: str, payload: bytes, reason: str) -> None:
+        """Write down bytes that a library sent inside a permit."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class CallContext:
+    """What a tool gets beside its arguments."""
+
+    key: str
+    """Idempotency key: the same for every attempt at this step, also after a crash. Derive record ids from it."""
+    now: dt.datetime
+    """When the step first started, with the owner's time zone; the same on a resumed attempt."""
+    workspace: Workspace
+    memory: Memory
+    egress: Egress
+    settings: Mapping[str, Mapping[str, Plain]]
+    """Tool settings from `hearth.toml`, by table name (`mail`, `calendar`, `owner`); secrets already resolved."""
+    cancelled: threading.Event
+    """Set when the owner stops the run or the step timed out: a long tool looks at it between units of work."""
+
+
+@runtime_checkable
+class Tool(Protocol):
+    """Something the agent can call. Only the guard's monitor calls it."""
+
+    spec: ToolSpec
+
+    def call(self, arguments: Mapping[str, object], context: CallContext) -> object:
+        """Do the work.
+
+        Args:
+            arguments: By parameter name, already decoded to the Python type of the parameter (`datetime`, `date`,
+                `timedelta`, `str`, …); absent optional ones are left out.
+        Returns:
+            Data that `functions.to_plain` can encode: JSON types, dates, durations, frozen dataclasses, lists of them.
+        Raises:
+            ToolError: It could not be done; the owner's data are as before.
+        """
+        ...
+
+    def undo(self, arguments: Mapping[str, object], result: Plain, context: CallContext) -> None:
+        """Compensate an effect outside the workspace (a draft on a server, an event in a remote calendar).
+
+        Changes made through `CallContext.workspace` are undone by the journal and need nothing here.
+
+        Raises:
+            ToolError: It cannot be undone, and why.
+        """
+        ...
+
+
+class Approver(Protocol):
+    """Asks the owner, once per plan."""
+
+    def approve(self, question: str, ruling: Ruling) -> bool:
+        """Show `question`, wait for yes or no. Without anyone to ask, answer False at once."""
+        ...
+
+
+class Teacher(Protocol):
+    """Labels requests with plans for the student to learn from."""
+
+    name: str
+
+    def label(self, requests: Iterable[Request], tools: Mapping[str, ToolSpec]) -> Iterable[Plan | Refusal]: ...

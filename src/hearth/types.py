@@ -1,0 +1,379 @@
+"""The nouns of Hearth: immutable values that every other module may rely on.
+
+Only the standard library is imported here. Values carry no behaviour beyond what follows from their own
+fields; reading files, calling models and deciding what is allowed live elsewhere.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, NewType, TypeAlias
+
+# ── Argument and result types ─────────────────────────────────────────────────────────────────────────────
+
+EmailAddress = NewType("EmailAddress", str)
+PhoneNumber = NewType("PhoneNumber", str)
+Url = NewType("Url", str)
+PersonName = NewType("PersonName", str)
+FilePath = NewType("FilePath", str)
+"""A path inside the owner's folder, relative to it, with forward slashes."""
+
+TYPE_NAMES = (
+    "text",
+    "integer",
+    "number",
+    "boolean",
+    "date",
+    "time",
+    "datetime",
+    "duration",
+    "EmailAddress",
+    "PhoneNumber",
+    "Url",
+    "PersonName",
+    "FilePath",
+    "any",
+)
+"""Type names a parameter or a result field may have. Any other name (`EventId`, `Mail`) is nominal: it fits only
+itself. `list[X]` is a list of X. Public tool files use free names (`string`, `str`, `float`); `types.canonical_type`
+maps the usual spellings and leaves the rest nominal."""
+
+_SPELLINGS = {
+    "string": "text",
+    "str": "text",
+    "int": "integer",
+    "float": "number",
+    "double": "number",
+    "bool": "boolean",
+    "array": "list[any]",
+    "list": "list[any]",
+    "object": "any",
+    "dict": "any",
+    "email": "EmailAddress",
+    "phone": "PhoneNumber",
+    "url": "Url",
+    "timedelta": "duration",
+}
+
+
+def canonical_type(name: str) -> str:
+    """Map the usual spellings of a type (`string`, `str`, `array`) to Hearth's name; leave others as they are."""
+    return _SPELLINGS.get(name.strip().lower(), name.strip())
+
+
+Plain: TypeAlias = "bool | int | float | str | list[Plain] | dict[str, Plain] | None"
+"""What travels between steps and into files: JSON's types and nothing else. Dates are ISO 8601 text, durations
+ISO 8601 (`PT90M`), so that a plan resumed from disk sees exactly what a live one saw."""
+
+# ── Information-flow labels ───────────────────────────────────────────────────────────────────────────────
+
+ANYONE: None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """Where a value came from and who may read it (Denning 1976): never an ML target.
+
+    `sources` grows and `readers` shrinks when values are combined: see `join`.
+    """
+
+    sources: frozenset[str] = frozenset()
+    """Origins: `owner` (typed by the owner), `device` (records the owner keeps), `contacts`, `message` (incoming
+    mail or chat), `web`, `file`, `sensor`, `teacher`, `model`, or `tool:NAME`."""
+    readers: frozenset[str] | None = ANYONE
+    """Who may read the value; None is anyone, an empty set is nobody but this device."""
+
+    def join(self, other: Label) -> Label:
+        """The least label that is at least as restrictive as both. Associative, commutative, idempotent."""
+        if self.readers is None:
+            readers = other.readers
+        elif other.readers is None:
+            readers = self.readers
+        else:
+            readers = self.readers & other.readers
+        return Label(self.sources | other.sources, readers)
+
+    @property
+    def is_trusted(self) -> bool:
+        """True when no source is one that a stranger can write."""
+        return not (self.sources & UNTRUSTED_SOURCES)
+
+
+UNTRUSTED_SOURCES = frozenset({"message", "web", "sensor", "teacher", "model"})
+OWNER = Label(frozenset({"owner"}), frozenset())
+PUBLIC = Label()
+
+# ── Requests and what is known when planning ──────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the owner asks."""
+
+    text: str
+    now: dt.datetime
+    """When it was asked, with time zone; all relative times are read against it."""
+    id: str = ""
+    """The caller's own name for it (a line of a file), kept in the trace; may be empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """Something the owner knows by name: a person in the contacts, a room, a list."""
+
+    name: str
+    kind: str
+    """`person`, `room`, `file`, …"""
+    aliases: tuple[str, ...] = ()
+    """Other words for it, first name and nickname included."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a planner may see beside the request. It never holds the contents of mails, files or web pages."""
+
+    owner: str = ""
+    entities: tuple[Entity, ...] = ()
+    country: str = ""
+    """ISO 3166 code for phone numbers written without a country, e.g. `DE`; empty when unknown."""
+
+
+# ── Tools as they are described to planners and policies ──────────────────────────────────────────────────
+
+Effect = Literal["none", "change", "send"]
+"""`none` reads only; `change` alters the owner's own data on this device (undoable); `send` lets something leave
+the device or cannot be taken back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    name: str
+    type: str
+    description: str = ""
+    is_required: bool = True
+    default: Any = None
+    enum: tuple[str, ...] = ()
+    unit: str = ""
+    is_sink: bool = False
+    """True for a recipient, address or target: a value here decides where data goes, so the monitor checks its
+    sources."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool as the planner, the policy and the owner see it: never its code."""
+
+    name: str
+    description: str
+    parameters: tuple[Parameter, ...] = ()
+    returns: str = "any"
+    """Type name of the result, e.g. `list[Event]`."""
+    fields: Mapping[str, str] = field(default_factory=dict)
+    """For a record (or a list of records): field name → type name."""
+    effect: Effect = "none"
+    source: str = "device"
+    """The label source its results carry, beside those of its arguments."""
+    domain: str = ""
+    timeout_s: float = 30.0
+    n_retries: int = 0
+    """How often a `TransientToolError` is tried again."""
+    is_idempotent: bool = True
+    """True when calling twice with the same `CallContext.key` has one effect. A `send` tool that cannot promise this
+    says False: after a crash it is reported, never repeated."""
+    examples: tuple[str, ...] = ()
+    """Requests this one tool serves, in an owner's words; they help recall on the first day."""
+    answer: str = ""
+    """How a result is said to the owner: a template over the record's fields (`Reminder set: {text}, {at}.`), used for
+    one record and for each record of a list; `{value}` is a result that is no record. Empty: fields are listed."""
+    answer_none: str = ""
+    """What is said of an empty list or None, e.g. `No events found.`"""
+
+    def parameter(self, name: str) -> Parameter | None:
+        return next((p for p in self.parameters if p.name == name), None)
+
+
+# ── Plans ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """The result of an earlier step, or a field of it: `<node-2.email>` is `Ref(2, ("email",))`."""
+
+    step: int
+    path: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"<node-{'.'.join((str(self.step), *self.path))}>"
+
+
+Argument: TypeAlias = "bool | int | float | str | Ref | list[Argument] | dict[str, Argument] | None"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One node of a plan. Its place in `Plan.steps` is its name (`node-k`)."""
+
+    tool: str
+    arguments: Mapping[str, Argument] = field(default_factory=dict)
+    after: tuple[int, ...] = ()
+    """Steps that must be over first although no data comes from them."""
+    text: str = ""
+    """The words of the request it serves, or a sentence saying what it does."""
+
+    def refs(self) -> tuple[Ref, ...]:
+        """Every reference in the arguments, in order, lists included."""
+        found: list[Ref] = []
+        waiting: list[Argument] = list(self.arguments.values())[::-1]
+        while waiting:
+            value = waiting.pop()
+            if isinstance(value, Ref):
+                found.append(value)
+            elif isinstance(value, list):
+                waiting.extend(value[::-1])
+            elif isinstance(value, dict):
+                waiting.extend(list(value.values())[::-1])
+        return tuple(found)
+
+    def needs(self) -> frozenset[int]:
+        """Indices of the steps that must be done before this one."""
+        return frozenset(self.after) | {ref.step for ref in self.refs()}
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """The nearest thing Hearth can do instead of what it cannot."""
+
+    tool: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A DAG of steps. A plan is data: it is checked by `planning.check` and ruled on by the guard before it runs."""
+
+    steps: tuple[Step, ...]
+    confidence: float = 0.0
+    """Calibrated where the planner can; in [0, 1]."""
+    planner: str = ""
+    rests_on: tuple[str, ...] = ()
+    """Ids of the demonstrations it was made from."""
+    unserved: tuple[str, ...] = ()
+    """Parts of the request no step serves, in the owner's words; the answer says so."""
+    offer: Offer | None = None
+    """With `unserved`: the nearest thing offered for those parts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """An honest "I can't do that yet": no plan, and why."""
+
+    kind: Literal["out_of_scope", "needs", "unreadable"]
+    """`needs` is a question back: something required is missing or ambiguous. `unreadable` is an empty, binary or
+    oversized request, or a language Hearth cannot read."""
+    reason: str
+    missing: tuple[str, ...] = ()
+    """For `needs`: `tool.parameter` of each missing value."""
+    offer: Offer | None = None
+    planner: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Demonstration:
+    """A request with the plan that was right for it: what learning consumes. An empty plan teaches a refusal."""
+
+    id: str
+    request: str
+    plan: Plan
+    tools: tuple[str, ...] = ()
+    """Names of the tools offered when it was labelled; empty when unknown."""
+    source: str = "shipped"
+    """`shipped`, `owner`, `teacher`, `success`, or `tool:NAME` for a tool's own examples."""
+    now: dt.datetime | None = None
+    """When the request was said: needed to read its relative times. None when no argument depends on it."""
+    task_steps: tuple[str, ...] = ()
+
+
+# ── Acting ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """The guard's word on a plan or a call, always with a reason."""
+
+    verdict: Literal["allow", "ask", "deny"]
+    reason: str
+    rule: str = ""
+    """The rule that decided, e.g. `policy.send_mail` or `default`."""
+
+
+StepStatus = Literal["done", "failed", "skipped", "denied", "unknown"]
+"""`unknown`: a sending step was cut off and may or may not have had its effect. `skipped`: a step it needs did not
+end well, or the run was cancelled."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """What became of one step."""
+
+    step: int
+    status: StepStatus
+    value: Plain = None
+    label: Label = PUBLIC
+    error: str = ""
+    """For a person: what happened, what was expected, what to do."""
+    error_kind: str = ""
+    """Class name of the error, for repair and for reports."""
+    duration_ms: float = 0.0
+    n_attempts: int = 1
+    key: str = ""
+    """Idempotency key of the call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One thing an answer rests on."""
+
+    step: int
+    text: str
+    source: str
+    """Tool and record it came from, e.g. `find_events: dentist.ics`."""
+
+
+AnswerStatus = Literal["done", "partly", "refused", "needs", "denied", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    text: str
+    status: AnswerStatus
+    evidence: tuple[Evidence, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Disclosure:
+    """One message that left the device."""
+
+    host: str
+    n_bytes: int
+    reason: str
+    at: dt.datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """One finished request with everything that came of it."""
+
+    id: str
+    request: Request
+    plan: Plan | None
+    refusal: Refusal | None
+    ruling: Ruling | None
+    results: tuple[StepResult, ...]
+    answer: Answer
+    disclosures: tuple[Disclosure, ...] = ()
+    duration_ms: float = 0.0
+    planning_ms: float = 0.0
+    rounds: int = 0
+    """Repair rounds used."""
