@@ -1,0 +1,284 @@
+"""`hearth.toml` as checked settings, or a message that names file, key and fix.
+
+Secrets are never written in the file: a key ending in `_env` names an environment variable, one ending in `_file` a
+file that only the owner can read; both are resolved when settings are handed to a tool.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Literal, cast
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import platformdirs
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+
+from hearth.errors import ConfigError
+from hearth.types import Plain
+
+
+def _zone(name: str) -> str:
+    if name:
+        try:
+            ZoneInfo(name)
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            raise ValueError(f"{name!r} is not a time zone; write one such as 'Europe/Berlin'") from None
+    return name
+
+
+def _country(name: str) -> str:
+    if name and not (len(name) == 2 and name.isalpha() and name.isupper()):
+        raise ValueError(f"{name!r} is not a country code; write two capitals such as 'DE'")
+    return name
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Owner(_Table):
+    """Who the agent serves."""
+
+    name: str = ""
+    """Signs drafts."""
+    email: str = ""
+    """The sender of drafts."""
+    time_zone: Annotated[str, AfterValidator(_zone)] = ""
+    """IANA name; empty: the machine's."""
+    country: Annotated[str, AfterValidator(_country)] = ""
+    """ISO 3166 code, for phone numbers and date order."""
+
+
+class Rule(_Table):
+    """The owner's word on one tool, by its exact name."""
+
+    ruling: Literal["allow", "ask", "deny"]
+    reason: str = ""
+
+
+class Server(_Table):
+    """A mail server the owner uses."""
+
+    host: str
+    port: int = Field(ge=1, le=65535)
+    security: Literal["tls", "starttls", "none"] = "tls"
+    """`none` is accepted for this machine (loopback) only."""
+    username: str = ""
+    password_env: str = ""
+    password_file: str = ""
+
+
+class Mail(_Table):
+    imap: Server | None = None
+    smtp: Server | None = None
+    sync_s: float = Field(default=300, ge=0)
+    """How long a fetched state counts as fresh."""
+
+
+class Collection(_Table):
+    """A CalDAV calendar or CardDAV address book."""
+
+    url: str = ""
+    username: str = ""
+    password_env: str = ""
+    password_file: str = ""
+    sync_s: float = Field(default=300, ge=0)
+
+
+class LanguageModelSettings(_Table):
+    """Any OpenAI-compatible endpoint."""
+
+    base_url: str
+    """Up to `/v1`, e.g. `http://127.0.0.1:11434/v1`."""
+    model: str
+    api_key_env: str = ""
+    api_key_file: str = ""
+    timeout_s: float = Field(default=60, gt=0)
+    answers: bool = True
+    """Let it word the answers, from the evidence alone."""
+
+
+class Models(_Table):
+    language: LanguageModelSettings | None = None
+
+
+class Network(_Table):
+    """The one door out: closed but for the hosts named here."""
+
+    allow: tuple[str, ...] = ()
+    """`host` or `host:port`, exact names."""
+
+
+class Planning(_Table):
+    min_confidence: float = Field(default=0.35, ge=0, le=1)
+    """Below it the next planner of the cascade is asked, or the request is refused."""
+    step_timeout_s: float = Field(default=30, gt=0)
+
+
+class Settings(_Table):
+    """The whole of `hearth.toml`."""
+
+    owner: Owner = Owner()
+    policy: Mapping[str, Rule] = Field(default_factory=dict)
+    models: Models = Models()
+    network: Network = Network()
+    planning: Planning = Planning()
+    mail: Mail = Mail()
+    calendar: Collection = Collection()
+    contacts: Collection = Collection()
+    tools: Mapping[str, Mapping[str, object]] = Field(default_factory=dict)
+    """Settings of plug-in tools, one table each."""
+
+    def zone(self) -> ZoneInfo:
+        """The owner's time zone: as configured, else the machine's, else UTC."""
+        if self.owner.time_zone:
+            return ZoneInfo(self.owner.time_zone)
+        import tzlocal  # reads files of the system: not needed when the zone is configured
+
+        try:
+            return ZoneInfo(tzlocal.get_localzone_name())
+        except (ZoneInfoNotFoundError, ValueError, LookupError):
+            return ZoneInfo("UTC")
+
+    def for_tools(self, environ: Mapping[str, str]) -> Mapping[str, Mapping[str, Plain]]:
+        """Settings tables as tools get them, with secrets resolved.
+
+        Raises:
+            ConfigError: A secret's variable is not set, or its file cannot be read.
+        """
+        tables: dict[str, Mapping[str, Plain]] = {
+            name: cast(Mapping[str, Plain], _resolved(getattr(self, name).model_dump(), f"[{name}]", environ))
+            for name in ("owner", "mail", "calendar", "contacts")
+        }
+        for name, table in self.tools.items():
+            tables[name] = cast(Mapping[str, Plain], _resolved(dict(table), f"[tools.{name}]", environ))
+        return tables
+
+
+def _resolved(table: Mapping[str, object], where: str, environ: Mapping[str, str]) -> dict[str, object]:
+    """Replace `x_env` and `x_file` by `x`."""
+    result: dict[str, object] = {}
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            result[key] = _resolved(value, f"{where}.{key}", environ)
+        elif key.endswith(("_env", "_file")):
+            if value:
+                result[key.rpartition("_")[0]] = secret(key, str(value), where, environ)
+        else:
+            result[key] = value
+    return result
+
+
+def secret(key: str, value: str, where: str, environ: Mapping[str, str]) -> str:
+    """The secret that `key` (`…_env` or `…_file`) points to. Raises: ConfigError."""
+    if key.endswith("_env"):
+        if value not in environ:
+            raise ConfigError(f"{where} {key} names the environment variable {value!r}, which is not set; export it")
+        return environ[value]
+    try:
+        return Path(value).expanduser().read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{where} {key}: cannot read {value!r} ({error}); write the secret into that file") from None
+
+
+# ── Reading ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def home_folder(option: str | None, environ: Mapping[str, str]) -> Path:
+    """`--home`, else `$HEARTH_HOME`, else the platform's data directory."""
+    chosen = option or environ.get("HEARTH_HOME") or platformdirs.user_data_dir("hearth", appauthor=False)
+    return Path(chosen).expanduser().absolute()
+
+
+def cache_folder(environ: Mapping[str, str] = os.environ) -> Path:
+    """Where rebuildable files live: `$HEARTH_CACHE`, else the platform's cache directory."""
+    return Path(environ.get("HEARTH_CACHE") or platformdirs.user_cache_dir("hearth", appauthor=False)).expanduser()
+
+
+def read_settings(path: Path) -> Settings:
+    """Read and check `hearth.toml`.
+
+    Raises:
+        ConfigError: Missing, unreadable, not TOML (with the line), or a key or value that is wrong (with the key and
+            what was expected). Nothing was changed.
+    """
+    try:
+        raw = path.read_bytes()
+    except FileNotFoundError:
+        raise ConfigError(f"no {path.name} in {str(path.parent)!r}; make a home there with `hearth init`") from None
+    except OSError as error:
+        raise ConfigError(f"cannot read {str(path)!r}: {error.strerror}; mend its permissions") from None
+    try:
+        data = tomllib.loads(raw.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start}); save it as UTF-8") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: {error}; mend that line (see docs/reference/config.md)") from None
+    try:
+        return Settings.model_validate(data)
+    except ValidationError as error:
+        raise ConfigError("\n".join(_fault(path, fault) for fault in error.errors()[:5])) from None
+
+
+def _fault(path: Path, fault: Mapping[str, object]) -> str:
+    place = tuple(str(part) for part in cast(tuple[object, ...], fault["loc"]))
+    key = ".".join(place)
+    if fault["type"] == "extra_forbidden":
+        known = known_keys(place[:-1])
+        near = difflib.get_close_matches(place[-1], known, 1)
+        fix = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(known)}"
+        return f"{path}: unknown key {key!r}; {fix}"
+    if fault["type"] == "missing":
+        return f"{path}: key {key!r} is missing; add it"
+    if fault["type"] == "model_type":
+        return (
+            f"{path}: {key} = {fault['input']!r}, but {key} is a table; write [{key}] on its own line and keys below it"
+        )
+    message = str(fault["msg"]).removeprefix("Value error, ")
+    return f"{path}: {key} = {fault['input']!r}: {message}"
+
+
+def known_keys(place: tuple[str, ...] = ()) -> list[str]:
+    """Names of the keys allowed in the table at `place`."""
+    model: object = Settings
+    for part in place:
+        if isinstance(model, type) and issubclass(model, BaseModel) and part in model.model_fields:
+            model = _table_of(model.model_fields[part].annotation)
+        elif model is not Rule:
+            model = Rule if place[0] == "policy" else None
+    return list(model.model_fields) if isinstance(model, type) and issubclass(model, BaseModel) else []
+
+
+def _table_of(annotation: object) -> object:
+    """The model class in `Server | None` or `Server`."""
+    options = getattr(annotation, "__args__", (annotation,))
+    tables = [o for o in options if isinstance(o, type) and issubclass(o, BaseModel)]
+    return tables[0] if tables else None
+
+
+STARTER = """\
+# Hearth's settings. Every key is described in docs/reference/config.md.
+
+[owner]
+name = {name}
+email = {email}
+time_zone = {time_zone}   # empty: the machine's
+country = {country}     # two letters, for phone numbers and date order
+
+# What may happen without asking, by exact tool name: allow, ask or deny. Reading tools run; everything that changes
+# or sends something asks unless a rule says otherwise.
+[policy.add_reminder]
+ruling = "allow"
+reason = "only I see it, and it can be undone"
+
+[policy.set_timer]
+ruling = "allow"
+reason = "only I see it, and it can be undone"
+
+[network]
+allow = []   # hosts Hearth may reach: none
+"""

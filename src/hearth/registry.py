@@ -1,0 +1,117 @@
+"""Tools by name, from three places that follow one rule: built-ins, installed packages, files in the home folder.
+
+* Built-in and installed tools are entry points of the group `hearth.tools`; each names a tool or a tuple of tools.
+* A one-file plug-in is a `*.py` in `<home>/tools/`: every tool at its top level is taken.
+
+A part that cannot be loaded is left out and named in `Tools.faults`; the others work. Not covered: plug-ins run with
+the agent's own rights inside its process, so a file that others can write is refused.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import stat
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from types import MappingProxyType
+
+from hearth.errors import RegistryError
+from hearth.protocols import Tool
+from hearth.types import ToolSpec
+
+GROUP = "hearth.tools"
+_NAME = re.compile(r"^[a-z][a-z0-9_]{1,63}$")
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What can be called on this home."""
+
+    by_name: Mapping[str, Tool]
+    origin: Mapping[str, str]
+    """Tool name → where it came from."""
+    faults: tuple[str, ...] = ()
+    """Parts that could not be loaded, each with its reason."""
+
+    @property
+    def specs(self) -> dict[str, ToolSpec]:
+        return {name: tool.spec for name, tool in self.by_name.items()}
+
+
+def load_tools(home: Path | None, extra: Iterable[Tool] = ()) -> Tools:
+    """Load every tool there is for `home`.
+
+    Args:
+        home: Home folder whose `tools/` is read; None for installed tools only.
+        extra: Tools handed in by the caller (tests, embedding programs); they come last.
+    """
+    found: dict[str, Tool] = {}
+    origin: dict[str, str] = {}
+    faults: list[str] = []
+    sources: list[tuple[str, Path | EntryPoint]] = [
+        (f"{point.name} ({point.value})", point)
+        for point in sorted(entry_points(group=GROUP), key=lambda point: (point.value, point.name))
+    ]
+    if home is not None and (home / "tools").is_dir():
+        sources += [(str(path), path) for path in sorted((home / "tools").glob("*.py"))]
+    for where, source in sources:
+        try:
+            tools = _from_file(source) if isinstance(source, Path) else _from_entry_point(source)
+            for tool in tools:
+                _add(tool, where, found, origin)
+        except RegistryError as error:
+            faults.append(str(error))
+    for tool in extra:
+        _add(tool, "given", found, origin)
+    return Tools(MappingProxyType(found), MappingProxyType(origin), tuple(faults))
+
+
+def _add(tool: Tool, where: str, found: dict[str, Tool], origin: dict[str, str]) -> None:
+    name = tool.spec.name
+    if not _NAME.match(name):
+        raise RegistryError(f"{where}: tool name {name!r} is not lower-case letters, digits and '_'; rename it")
+    if name in found:
+        raise RegistryError(f"{where}: tool {name!r} exists already (from {origin[name]}); rename one of them")
+    found[name] = tool
+    origin[name] = where
+
+
+def _from_entry_point(point: EntryPoint) -> tuple[Tool, ...]:
+    try:
+        loaded = point.load()
+    except Exception as error:  # a plug-in may raise anything at import; the others must still load
+        raise RegistryError(f"tools {point.name!r} ({point.value}) cannot be loaded: {_short(error)}") from error
+    return _tools_in(loaded if isinstance(loaded, tuple | list) else (loaded,), point.value)
+
+
+def _from_file(path: Path) -> tuple[Tool, ...]:
+    if path.stat().st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise RegistryError(f"{path}: others can write this file, so it is not run; do `chmod go-w` on it")
+    spec = importlib.util.spec_from_file_location(f"hearth_plugin_{path.stem}", path)
+    if spec is None or spec.loader is None:
+        raise RegistryError(f"{path}: not a Python module")
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # as above
+        raise RegistryError(f"{path}: {_short(error)}; mend or remove the file") from error
+    own = [value for value in vars(module).values() if isinstance(value, Tool) and not isinstance(value, type)]
+    if not own:
+        raise RegistryError(f"{path}: no tool in it; put `@hearth.tool()` above a function")
+    return tuple(own)
+
+
+def _tools_in(values: Iterable[object], where: str) -> tuple[Tool, ...]:
+    tools = []
+    for value in values:
+        if not isinstance(value, Tool):
+            raise RegistryError(f"{where}: {value!r} is no tool; expected functions under `@hearth.tool()`")
+        tools.append(value)
+    return tuple(tools)
+
+
+def _short(error: Exception) -> str:
+    return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no message'}"
