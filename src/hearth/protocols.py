@@ -106,6 +106,20 @@ class Workspace(Protocol):
         """Time of last change, UTC."""
         ...
 
+    def stat(self, path: str) -> FileStat:
+        """Size, time and fingerprint of a file without reading it. Raises: NotFound, SandboxError."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class FileStat:
+    size_bytes: int
+    modified: dt.datetime
+    """Time of last change, UTC."""
+    fingerprint: str
+    """Differs between files and whenever the content may have changed (device, inode, size, time in ns): what a cache
+    of parsed files is keyed by."""
+
 
 class Memory(Protocol):
     """What the agent remembers (v1: events with full-text search)."""
@@ -120,6 +134,10 @@ class Memory(Protocol):
 
     def search(self, query: str, *, limit: int = 5) -> tuple[MemoryHit, ...]:
         """Best matches first; empty when nothing matches."""
+        ...
+
+    def forget(self, id: str) -> None:
+        """Remove an event for good, from the search too. Raises: NotFound: no such event."""
         ...
 
 
