@@ -127,6 +127,7 @@ def from_plain(value: Plain, type_name: str, zone: dt.tzinfo | None = None) -> o
 
 def _text(value: object) -> str:
     if isinstance(value, str):
+        value.encode()  # a lone surrogate, which JSON can carry but no file can hold, raises UnicodeEncodeError
         return value
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError
