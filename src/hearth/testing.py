@@ -7,11 +7,16 @@ Not covered: whether a tool does what its description says, speed, and effects o
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 import datetime as dt
 import fnmatch
+import hashlib
+import json
+import keyword
 import re
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
 from typing import NoReturn
@@ -19,10 +24,11 @@ from zoneinfo import ZoneInfo
 
 import httpx
 
-from hearth.errors import EgressError, NotFound, ToolError
-from hearth.protocols import CallContext, Egress, Memory, MemoryHit, Workspace
+from hearth.errors import EgressError, NotFound, SandboxError, ToolError, WrongType
+from hearth.functions import from_plain, to_plain
+from hearth.protocols import CallContext, Egress, FileStat, Memory, MemoryHit, Planner, Tool, Workspace
 from hearth.types import Context, Label, Plain, Plan, Refusal, Request, Ruling, ToolSpec
-from hearth.workspace import path_parts
+from hearth.workspace import N_MAX_NAME_BYTES, folder_parts, path_parts
 
 FIXED_NOW = dt.datetime(2026, 11, 20, 9, 30, tzinfo=ZoneInfo("Europe/Berlin"))
 """A Friday morning: the clock of every test that does not bring its own."""
@@ -63,7 +69,7 @@ class InMemoryWorkspace:
         return "/".join(path_parts(path)) in self.files
 
     def list(self, folder: str = "", pattern: str = "*") -> tuple[str, ...]:
-        prefix = "/".join(path_parts(folder)) + "/" if folder.strip("/.") else ""
+        prefix = "".join(f"{part}/" for part in folder_parts(folder))
         return tuple(
             sorted(
                 name
@@ -74,6 +80,11 @@ class InMemoryWorkspace:
 
     def modified(self, path: str) -> dt.datetime:
         return self.times[self._existing(path)]
+
+    def stat(self, path: str) -> FileStat:
+        name = self._existing(path)
+        fingerprint = hashlib.sha256(name.encode() + b"\0" + self.files[name]).hexdigest()
+        return FileStat(len(self.files[name]), self.times[name], fingerprint)
 
     def _existing(self, path: str) -> str:
         name = "/".join(path_parts(path))
@@ -103,6 +114,12 @@ class InMemoryMemory:
             if n_shared:
                 hits.append(MemoryHit(event.id, event.text, event.kind, event.at, float(n_shared)))
         return tuple(sorted(hits, key=lambda hit: (-hit.score, -hit.at.timestamp()))[:limit])
+
+    def forget(self, id: str) -> None:
+        if id not in self.labels:
+            raise NotFound(f"no event {id!r} in memory")
+        del self.labels[id]
+        self.events = [event for event in self.events if event.id != id]
 
 
 class _ClosedTransport(httpx.BaseTransport):
@@ -173,3 +190,362 @@ def make_call(
         settings=MappingProxyType(dict(settings or {})),
         cancelled=threading.Event(),
     )
+
+
+# ── What a tool must keep ─────────────────────────────────────────────────────────────────────────────────
+
+_HOSTILE_VALUES: tuple[Plain, ...] = (
+    None,
+    "",
+    " \t\n",
+    12,
+    -1.5,
+    True,
+    [],
+    {"name": "x"},
+    "no such thing",
+    "../../etc/passwd",
+    "/etc/passwd",
+    "a\0b",
+    "\ud800",
+    "x" * 5000,
+    "9999-12-31T23:59:59+14:00",
+    "0001-01-01",
+    "P999999D",
+    "' OR 1=1 --",
+)
+_PYTHON_TYPES: dict[str, type | tuple[type, ...]] = {
+    "text": str,
+    "integer": int,
+    "number": (int, float),
+    "boolean": bool,
+    "EmailAddress": str,
+    "PhoneNumber": str,
+    "Url": str,
+    "PersonName": str,
+    "FilePath": str,
+}
+
+
+def check_tool(tool: Tool, arguments: Mapping[str, object], call: CallContext) -> Plain:
+    """Hold `tool` to what the agent relies on, by calling it on copies of `call.workspace`.
+
+    Checked: the spec is complete; `arguments` decode; the result is plain data of the declared fields and types; the
+    arguments are not mutated; equal (arguments, key, now) give equal results and equal files, so that a call that was
+    cut off can be rolled back and run again; a repeated `remember` under one key is one event; effect `none` changes
+    nothing; an idempotent `send` twice is one effect; hostile values give ToolError or WrongType and change nothing.
+
+    Args:
+        tool: The tool.
+        arguments: A set of arguments that works, plain or decoded; ids must exist in `call.workspace`.
+        call: As from `make_call`, with the files the tool needs.
+    Returns:
+        The result as plain data, for further assertions.
+    Raises:
+        AssertionError: The contract is broken; names the tool, what was found and what to do.
+    """
+    spec = tool.spec
+    _check_spec(spec)
+    plain = {name: to_plain(value) for name, value in arguments.items()}
+    unknown = sorted(plain.keys() - {p.name for p in spec.parameters})
+    assert not unknown, f"{spec.name}: check_tool was given {unknown} which the tool does not take"
+    lacking = [p.name for p in spec.parameters if p.is_required and p.name not in plain]
+    assert not lacking, f"{spec.name}: check_tool needs a value for the required {lacking}"
+
+    before = _snapshot(call.workspace)
+    n_events = _n_events(call.memory)
+    first = _on_copy(call, before)
+    result = _run(tool, plain, first)
+    _check_result(spec, result)
+    after = _snapshot(first.workspace)
+    if spec.effect == "none":
+        assert after == before, f"{spec.name} has effect 'none' but changed {_changed(before, after)}; declare 'change'"
+        assert _n_events(call.memory) == n_events, f"{spec.name} has effect 'none' but remembered something"
+    if spec.effect != "send" or spec.is_idempotent:
+        n_events = _n_events(call.memory)
+        second = _on_copy(call, before)
+        again = _run(tool, plain, second)
+        assert again == result, (
+            f"{spec.name} is not deterministic: {result!r}, then {again!r} for the same key and time; "
+            "derive ids from call.key and times from call.now"
+        )
+        assert _snapshot(second.workspace) == after, (
+            f"{spec.name} wrote different files for the same key and time: "
+            f"{_changed(after, _snapshot(second.workspace))}; derive names and ids from call.key"
+        )
+        assert _n_events(call.memory) == n_events, f"{spec.name} remembered twice under one key; pass key=call.key"
+    if spec.effect == "send" and spec.is_idempotent:
+        _run(tool, plain, first)
+        changed = _changed(after, _snapshot(first.workspace))
+        assert not changed, f"{spec.name} says is_idempotent but the same key twice changed {changed}"
+    _check_hostile_values(tool, plain, call, before)
+    return result
+
+
+def _check_spec(spec: ToolSpec) -> None:
+    assert not keyword.iskeyword(spec.name), f"tool name {spec.name!r} is a word of Python; choose another"
+    assert spec.name.isidentifier(), f"tool name {spec.name!r} is not an identifier; use letters, digits and '_'"
+    assert spec.description.strip(), f"{spec.name} has no description; planners choose by it, write one sentence"
+    for parameter in spec.parameters:
+        assert parameter.description.strip(), f"{spec.name}: parameter {parameter.name!r} has no description"
+        assert parameter.name.isidentifier(), f"{spec.name}: parameter {parameter.name!r} is not an identifier"
+        assert parameter.is_required or parameter.default is None or _decodes(parameter.default, parameter.type), (
+            f"{spec.name}: the default {parameter.default!r} of {parameter.name!r} is not a {parameter.type}"
+        )
+    assert spec.timeout_s > 0, f"{spec.name}: timeout_s is {spec.timeout_s!r}; expected more than 0"
+    assert not (spec.effect == "send" and spec.n_retries and not spec.is_idempotent), (
+        f"{spec.name} is not idempotent but is retried {spec.n_retries} times; set n_retries=0"
+    )
+
+
+def _run(tool: Tool, plain: Mapping[str, Plain], call: CallContext) -> Plain:
+    """Decode, call and encode as the monitor does. Raises: ToolError, WrongType, or whatever the tool raised."""
+    types = {p.name: p.type for p in tool.spec.parameters}
+    decoded = {name: from_plain(value, types[name], call.now.tzinfo) for name, value in plain.items()}
+    kept = copy.deepcopy(decoded)
+    result = tool.call(decoded, call)
+    assert decoded == kept, f"{tool.spec.name} mutated its arguments: {kept!r} became {decoded!r}; copy before changing"
+    value = to_plain(result)
+    json.dumps(value, allow_nan=False)
+    return value
+
+
+def _check_result(spec: ToolSpec, result: Plain) -> None:
+    records = result if isinstance(result, list) else [result]
+    if spec.returns.startswith("list["):
+        assert isinstance(result, list), f"{spec.name} returned {result!r}; declared {spec.returns}"
+    if not spec.fields:
+        inner = spec.returns[5:-1] if spec.returns.startswith("list[") else spec.returns
+        for record in records:
+            assert _decodes(record, inner), f"{spec.name} returned {record!r}; declared {spec.returns}"
+        return
+    for record in records:
+        assert isinstance(record, dict), f"{spec.name} returned {record!r}; declared a record {sorted(spec.fields)}"
+        assert record.keys() == spec.fields.keys(), (
+            f"{spec.name} returned the fields {sorted(record)}; declared {sorted(spec.fields)}"
+        )
+        for name, type_name in spec.fields.items():
+            assert _decodes(record[name], type_name), (
+                f"{spec.name} returned {record[name]!r} for field {name!r}; declared {type_name}"
+            )
+
+
+def _decodes(value: Plain, type_name: str) -> bool:
+    """None fits any type: a field may be `date | None`, and the spec does not say so."""
+    if type_name.startswith("list["):
+        return isinstance(value, list) and all(_decodes(item, type_name[5:-1]) for item in value)
+    if type_name == "none":
+        return value is None
+    if value is None:
+        return True
+    expected = _PYTHON_TYPES.get(type_name)
+    if expected is not None:
+        return isinstance(value, expected) and (type_name == "boolean" or not isinstance(value, bool))
+    try:
+        from_plain(value, type_name)
+    except WrongType:
+        return False
+    return True
+
+
+def _check_hostile_values(
+    tool: Tool, plain: Mapping[str, Plain], call: CallContext, before: Mapping[str, bytes]
+) -> None:
+    for parameter in tool.spec.parameters:
+        for value in _HOSTILE_VALUES:
+            if parameter.enum and value not in parameter.enum:
+                continue
+            trial = _on_copy(call, before, memory=InMemoryMemory())
+            try:
+                _run(tool, {**plain, parameter.name: value}, trial)
+            except WrongType:
+                continue
+            except (ToolError, EgressError):
+                after = _snapshot(trial.workspace)
+                assert after == before, (
+                    f"{tool.spec.name}({parameter.name}={value!r:.60}) raised ToolError but changed "
+                    f"{_changed(before, after)}; check everything before the first write"
+                )
+            except Exception as error:
+                raise AssertionError(
+                    f"{tool.spec.name}({parameter.name}={value!r:.60}) raised {type(error).__name__}: {error}; "
+                    "a tool raises ToolError (or WrongType) with what was expected"
+                ) from error
+
+
+def _snapshot(workspace: Workspace) -> dict[str, bytes]:
+    return {path: workspace.read(path) for path in workspace.list()}
+
+
+def _on_copy(call: CallContext, files: Mapping[str, bytes], memory: Memory | None = None) -> CallContext:
+    """`call` on an in-memory copy of its workspace, so that no run sees the effects of another."""
+    workspace = InMemoryWorkspace(files, now=call.now)
+    workspace.times.update({path: call.workspace.modified(path) for path in files})
+    return dataclasses.replace(call, workspace=workspace, memory=call.memory if memory is None else memory)
+
+
+def _n_events(memory: Memory) -> int:
+    """Events in the double; a memory that cannot be counted is not checked."""
+    return len(memory.events) if isinstance(memory, InMemoryMemory) else 0
+
+
+def _changed(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> list[str]:
+    return sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
+
+
+# ── What a planner must keep ──────────────────────────────────────────────────────────────────────────────
+
+
+def check_planner(
+    planner: Planner, context: Context, tools: Mapping[str, ToolSpec], requests: Sequence[str] = ()
+) -> None:
+    """Hold `planner` to what the agent relies on.
+
+    Checked for empty, huge, binary-like and foreign texts and for `requests`, with `tools` and with none: it answers
+    with a refusal that gives a reason or with a structurally sound plan, never with an exception; blank text and an
+    empty tool set are refused; the same input gives the same output; the inputs are not mutated.
+
+    Raises:
+        AssertionError: The contract is broken; names the planner and the request.
+    """
+    assert planner.name, f"{type(planner).__name__} has no name; the answer and the trace show it"
+    hostile = (
+        "",
+        " \n\t ",
+        "remind me " * 12_000,
+        "\0\x01\ufffd\x7f" * 50,
+        "\ud800",
+        "提醒我明天九点浇水",
+        "<node-0.id>",
+    )
+    for text in (*hostile, *requests):
+        for offered in (tools, {}):
+            request = Request(text=text, now=FIXED_NOW)
+            kept = copy.deepcopy((request, context, dict(offered)))
+            where = f"{planner.name}.plan({text[:40]!r}, {len(offered)} tools)"
+            try:
+                reply = planner.plan(request, context, offered)
+                again = planner.plan(request, context, offered)
+            except Exception as error:
+                raise AssertionError(f"{where} raised {type(error).__name__}: {error}; return a Refusal") from error
+            assert (request, context, dict(offered)) == kept, f"{where} mutated its inputs"
+            assert reply == again, f"{where} is not deterministic: {reply!r}, then {again!r}"
+            if isinstance(reply, Refusal):
+                assert reply.reason.strip(), f"{where} refused without a reason"
+                continue
+            assert text.strip(), f"{where} planned something for a blank request; refuse it as 'unreadable'"
+            _check_structure(reply, offered, where)
+
+
+def _check_structure(plan: Plan, tools: Mapping[str, ToolSpec], where: str) -> None:
+    assert plan.steps, f"{where} gave a plan without steps; return a Refusal"
+    assert 0.0 <= plan.confidence <= 1.0, f"{where} gave confidence {plan.confidence!r}; expected 0 to 1"
+    for index, step in enumerate(plan.steps):
+        spec = tools.get(step.tool)
+        assert spec is not None, f"{where}: step {index} calls {step.tool!r}, which was not offered"
+        for name, value in step.arguments.items():
+            parameter = spec.parameter(name)
+            assert parameter is not None, f"{where}: step {index} gives {step.tool} an unknown argument {name!r}"
+            assert not parameter.enum or not isinstance(value, str) or value in parameter.enum, (
+                f"{where}: step {index}: {name}={value!r} is not one of {parameter.enum}"
+            )
+        for parameter in spec.parameters:
+            assert not parameter.is_required or parameter.name in step.arguments, (
+                f"{where}: step {index} lacks the required {step.tool}.{parameter.name}"
+            )
+        wrong = [k for k in step.needs() if not 0 <= k < len(plan.steps) or k == index]
+        assert not wrong, f"{where}: step {index} refers to steps {wrong} of {len(plan.steps)}"
+    waiting = {index: set(step.needs()) for index, step in enumerate(plan.steps)}
+    while ready := {index for index, needs in waiting.items() if not needs & waiting.keys()}:
+        waiting = {index: needs for index, needs in waiting.items() if index not in ready}
+    assert not waiting, f"{where}: steps {sorted(waiting)} wait for one another"
+
+
+# ── What a workspace must keep ────────────────────────────────────────────────────────────────────────────
+
+
+def check_workspace(make: Callable[[], Workspace]) -> None:
+    """Hold a workspace to `protocols.Workspace`; `make` gives a fresh empty one each time.
+
+    Raises:
+        AssertionError: The contract is broken.
+    """
+    _check_files(make())
+    _check_listing(make())
+    workspace = make()
+    workspace.write("kept.txt", b"kept")
+    long_name = "n" * (N_MAX_NAME_BYTES + 1)
+    hostile = ("", ".", "/", "/etc/passwd", "../x", "a/../../x", "..", "a\0b", "\ud800", long_name, "d/" * 3000 + "f")
+    for path in hostile:
+        for act in (workspace.read, workspace.delete, workspace.modified, workspace.stat, workspace.exists):
+            _expect(SandboxError, act, path)
+        try:
+            workspace.write(path, b"x")
+        except SandboxError:
+            continue
+        raise AssertionError(f"write({path[:40]!r}) was accepted; expected SandboxError")
+    assert workspace.list() == ("kept.txt",), f"a refused path left files: {workspace.list()}"
+
+
+def _check_files(workspace: Workspace) -> None:
+    for act in (workspace.read, workspace.delete, workspace.modified, workspace.stat):
+        _expect(NotFound, act, "absent.txt")
+        _expect(NotFound, act, "absent/deep.txt")
+    assert not workspace.exists("absent.txt")
+    for data in (b"", b"first", bytes(range(256)) * 300, b"last"):
+        workspace.write("a/b/c.txt", data)
+        assert workspace.read("a/b/c.txt") == data, "a file read back differs from what was written"
+        assert workspace.read("./a//b/./c.txt") == data, "'.' and '//' in a path must not matter"
+    assert workspace.exists("a/b/c.txt")
+    assert not workspace.exists("a/b"), "exists() is about files; 'a/b' is a folder"
+    _expect(ToolError, workspace.read, "a/b")
+    for path in ("a/b", "a/b/c.txt/d.txt"):
+        try:
+            workspace.write(path, b"x")
+        except ToolError:
+            continue
+        raise AssertionError(f"write({path!r}) was accepted although a file or folder is in the way")
+    stat = workspace.stat("a/b/c.txt")
+    assert stat.modified == workspace.modified("a/b/c.txt"), "stat() and modified() differ"
+    assert stat.modified.utcoffset() == dt.timedelta(0), f"modified() gave {stat.modified!r}; expected UTC"
+    assert stat.size_bytes == 4, f"stat() gave {stat.size_bytes} bytes; expected 4"
+    assert workspace.stat("a/b/c.txt") == stat, "the fingerprint of an unchanged file changed"
+    for data in (b"tsal", b"salt", b"alts"):
+        workspace.write("a/b/c.txt", data)
+        kept, stat = stat, workspace.stat("a/b/c.txt")
+        assert stat.fingerprint != kept.fingerprint, "two contents of the same length have one fingerprint"
+    workspace.write("a/b/other.txt", b"alts")
+    assert workspace.stat("a/b/other.txt").fingerprint != stat.fingerprint, "two files have one fingerprint"
+    workspace.delete("a/b/c.txt")
+    assert not workspace.exists("a/b/c.txt")
+    _expect(NotFound, workspace.read, "a/b/c.txt")
+    workspace.write("a/b/c.txt", b"again")
+    assert workspace.read("a/b/c.txt") == b"again"
+
+
+def _check_listing(workspace: Workspace) -> None:
+    assert workspace.list() == ()
+    names = ("b.txt", "a.md", "f/z.txt", "f/g/Y.TXT", "f2/q.txt", ".h/i.txt", "mail/cur/1:2,S", "ü/ß.txt")
+    for name in names:
+        workspace.write(name, b"x")
+    assert workspace.list() == tuple(sorted(names)), f"list() gave {workspace.list()}"
+    assert workspace.list("f") == ("f/g/Y.TXT", "f/z.txt"), f"list('f') gave {workspace.list('f')}"
+    assert workspace.list("f/", "*.txt") == ("f/z.txt",), "the pattern is matched against the name, case counts"
+    assert workspace.list("absent") == ()
+    assert workspace.list("b.txt") == ()
+    assert workspace.list("", "[ab].*") == ("a.md", "b.txt")
+    for folder in ("..", "/", "/etc", "f/../..", "a\0b"):
+        _expect(SandboxError, workspace.list, folder)
+
+
+def _expect(expected: type[Exception], act: Callable[[str], object], path: str) -> None:
+    name = getattr(act, "__name__", "call")
+    try:
+        found = act(path)
+    except expected:
+        return
+    except Exception as error:
+        raise AssertionError(
+            f"{name}({path[:40]!r}) raised {type(error).__name__}: {error}; expected {expected.__name__}"
+        ) from error
+    raise AssertionError(f"{name}({path[:40]!r}) gave {found!r}; expected {expected.__name__}")

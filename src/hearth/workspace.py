@@ -35,3 +35,8 @@ def path_parts(path: str) -> tuple[str, ...]:
     if any(part.startswith(TEMPORARY_PREFIX) for part in parts):
         raise SandboxError(f"{path!r} is reserved for unfinished writes; choose a name without {TEMPORARY_PREFIX!r}")
     return parts
+
+
+def folder_parts(folder: str) -> tuple[str, ...]:
+    """As `path_parts`, where an empty text (or `.`) is the owner's folder itself."""
+    return () if folder in ("", ".", "./") else path_parts(folder)
