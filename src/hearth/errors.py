@@ -21,6 +21,7 @@ A message says what happened (with the value), what was expected or known, and w
         * NotFound               nothing matches what was asked for
         * Ambiguous              several things match; the owner must say which
         * ToolTimeout            no answer in time; a sending tool's effect is unknown
+        * ToolCrashed            the tool failed in a way it does not declare; what it sent before is unknown
         * BadResult              the tool returned a wrong type or too much
         * SandboxError           a path leaves the owner's folder
         * Conflict               the record changed since it was read
@@ -116,6 +117,9 @@ class Ambiguous(ToolError): ...
 
 
 class ToolTimeout(ToolError): ...
+
+
+class ToolCrashed(ToolError): ...
 
 
 class BadResult(ToolError): ...

@@ -10,6 +10,7 @@ import datetime as dt
 import json
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -202,6 +203,8 @@ def plan_to_json(plan: Plan) -> dict[str, Plain]:
         node: dict[str, Plain] = {"task": step.tool, "arguments": arguments}
         if step.after:
             node["after"] = list(step.after)
+        if step.replaces is not None:
+            node["replaces"] = step.replaces
         nodes.append(node)
         for source in sorted(step.needs()):
             links.append({"source": plan.steps[source].tool, "target": step.tool})
@@ -248,7 +251,16 @@ def _steps(line: _Line, data: Mapping[str, Any]) -> tuple[Step, ...]:
         arguments = {a.name: decode_argument(a.value) for a in node.arguments if isinstance(a, _Argument)}
         after = raw[index].get("after", ()) if isinstance(raw[index], Mapping) else ()
         text = line.task_steps[index] if index < len(line.task_steps) else ""
-        steps.append(Step(node.task, arguments, tuple(int(i) for i in after), text))
+        replaces = raw[index].get("replaces") if isinstance(raw[index], Mapping) else None
+        steps.append(
+            Step(
+                node.task,
+                arguments,
+                tuple(int(i) for i in after),
+                text,
+                replaces if isinstance(replaces, int) else None,
+            )
+        )
     return _order_from_links(tuple(steps), line.task_links)
 
 
@@ -265,7 +277,7 @@ def _order_from_links(steps: tuple[Step, ...], links: list[_Link]) -> tuple[Step
         source, target = sources[0], targets[0]
         step = result[target]
         if source not in step.needs():
-            result[target] = Step(step.tool, step.arguments, (*step.after, source), step.text)
+            result[target] = replace(step, after=(*step.after, source))
     return tuple(result)
 
 

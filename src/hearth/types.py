@@ -221,6 +221,8 @@ class Step:
     """Steps that must be over first although no data comes from them."""
     text: str = ""
     """The words of the request it serves, or a sentence saying what it does."""
+    replaces: int | None = None
+    """In a repaired plan: the earlier step that ended badly and whose work this one does instead."""
 
     def refs(self) -> tuple[Ref, ...]:
         """Every reference in the arguments, in order, lists included."""
