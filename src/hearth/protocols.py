@@ -10,7 +10,7 @@ import datetime as dt
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from hearth.types import (
@@ -189,6 +189,9 @@ class CallContext:
     """Tool settings from `hearth.toml`, by table name (`mail`, `calendar`, `owner`); secrets already resolved."""
     cancelled: threading.Event
     """Set when the owner stops the run or the step timed out: a long tool looks at it between units of work."""
+    notices: list[str] = field(default_factory=list)
+    """A tool adds sentences that the owner must see beside the result: what was left out (an unreadable file, more than
+    can be listed) or is not current (the server was unreachable). Fresh for every call."""
 
 
 @runtime_checkable
@@ -214,6 +217,11 @@ class Tool(Protocol):
         """Compensate an effect outside the workspace (a draft on a server, an event in a remote calendar).
 
         Changes made through `CallContext.workspace` are undone by the journal and need nothing here.
+
+        Args:
+            arguments: As in the call.
+            result: What the call returned.
+            context: With the key of the call that is undone; its workspace has been restored by the journal already.
 
         Raises:
             ToolError: It cannot be undone, and why.
