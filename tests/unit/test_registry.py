@@ -1,0 +1,97 @@
+"""Tools from installed packages and from files in the home folder."""
+
+from __future__ import annotations
+
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+
+from hearth import registry, tool
+from hearth.errors import RegistryError
+from hearth.registry import load_tools
+
+LAMP = '''
+import hearth
+
+@hearth.tool(effect="change")
+def switch_lamp(on: bool) -> str:
+    """Switch the lamp on or off."""
+    return "on" if on else "off"
+'''
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "tools").mkdir()
+    monkeypatch.setattr(registry, "entry_points", lambda group: ())
+    return tmp_path
+
+
+def plug_in(home: Path, name: str, text: str) -> Path:
+    path = home / "tools" / name
+    path.write_text(text)
+    path.chmod(0o644)
+    return path
+
+
+def test_a_file_in_the_home_folder_becomes_a_tool(home: Path) -> None:
+    path = plug_in(home, "lamp.py", LAMP)
+    tools = load_tools(home)
+    assert list(tools.specs) == ["switch_lamp"]
+    assert tools.origin["switch_lamp"] == str(path)
+    assert tools.faults == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1/0", "ZeroDivisionError: division by zero; mend or remove the file"),
+        ("def", "SyntaxError"),
+        ("x = 1", "no tool in it; put `@hearth.tool"),
+        (LAMP.replace("switch_lamp", "Lamp"), "tool name 'Lamp' is not lower-case"),
+        ('import hearth\n@hearth.tool()\ndef f(a):\n  "Doc."\n', "'a' of tool 'f' has no type"),
+    ],
+)
+def test_a_broken_file_is_named_and_the_others_work(home: Path, text: str, message: str) -> None:
+    plug_in(home, "broken.py", text)
+    plug_in(home, "lamp.py", LAMP)
+    tools = load_tools(home)
+    assert list(tools.specs) == ["switch_lamp"]
+    assert message in tools.faults[0]
+    assert "broken.py" in tools.faults[0]
+
+
+def test_a_file_others_can_write_is_not_run(home: Path) -> None:
+    plug_in(home, "lamp.py", LAMP).chmod(0o666)
+    tools = load_tools(home)
+    assert tools.specs == {}
+    assert "others can write this file, so it is not run" in tools.faults[0]
+
+
+def test_two_tools_of_one_name(home: Path) -> None:
+    plug_in(home, "a.py", LAMP)
+    plug_in(home, "b.py", LAMP)
+    tools = load_tools(home)
+    assert "tool 'switch_lamp' exists already (from " in tools.faults[0]
+    assert tools.origin["switch_lamp"].endswith("a.py")
+
+
+def test_an_entry_point_that_fails_is_left_out(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bad = EntryPoint("bad", "no_such_module:TOOLS", registry.GROUP)
+    wrong = EntryPoint("wrong", "hearth.types:OWNER", registry.GROUP)
+    monkeypatch.setattr(registry, "entry_points", lambda group: (bad, wrong))
+    faults = "\n".join(load_tools(home).faults)
+    assert "tools 'bad' (no_such_module:TOOLS) cannot be loaded: ModuleNotFoundError" in faults
+    assert "is no tool; expected functions" in faults
+
+
+def test_tools_handed_in_are_checked_too(home: Path) -> None:
+    @tool()
+    def echo(text: str) -> str:
+        """Say it back."""
+        return text
+
+    assert load_tools(home, extra=[echo]).origin["echo"] == "given"
+    with pytest.raises(RegistryError, match="exists already"):
+        load_tools(home, extra=[echo, echo])
