@@ -285,7 +285,8 @@ _START = (
 _END = (
     "INSERT INTO step (place, key, finished_unix_s, status, value_json, value_hash, label, error, error_kind,"
     " duration_ms, n_attempts) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-    " ON CONFLICT (place) DO UPDATE SET key=coalesce(nullif(excluded.key, ''), key), finished_unix_s=excluded.finished_unix_s,"
+    " ON CONFLICT (place) DO UPDATE SET key=coalesce(nullif(excluded.key, ''), key),"
+    " finished_unix_s=excluded.finished_unix_s,"
     " status=excluded.status, value_json=excluded.value_json, value_hash=excluded.value_hash, label=excluded.label,"
     " error=excluded.error, error_kind=excluded.error_kind, duration_ms=excluded.duration_ms,"
     " n_attempts=excluded.n_attempts"
