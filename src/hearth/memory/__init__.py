@@ -1,0 +1,1 @@
+"""What the agent remembers: events, found by their words."""
