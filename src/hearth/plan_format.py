@@ -1,4 +1,4 @@
-"""Tools, plans and demonstrations as JSON: TaskBench's form, so that public data loads unchanged.
+"""Tools, plans, demonstrations and episodes as JSON: TaskBench's form, so that public data loads unchanged.
 
 The shape is fixed in `docs/reference/plan-format.md`. Reading checks the shape only; whether a plan is runnable is
 `planning.check`'s question. Fields this module does not know are ignored when reading.
@@ -20,12 +20,15 @@ from hearth.errors import PlanError, RegistryError, RequestError
 from hearth.types import (
     Argument,
     Demonstration,
+    Episode,
     Offer,
     Parameter,
     Plain,
     Plan,
     Ref,
+    Refusal,
     Step,
+    StepResult,
     ToolSpec,
     canonical_type,
 )
@@ -279,6 +282,56 @@ def _order_from_links(steps: tuple[Step, ...], links: list[_Link]) -> tuple[Step
         if source not in step.needs():
             result[target] = replace(step, after=(*step.after, source))
     return tuple(result)
+
+
+def refusal_to_json(refusal: Refusal) -> dict[str, Plain]:
+    """Why there is no plan, and what is offered instead."""
+    return {
+        "kind": refusal.kind,
+        "reason": refusal.reason,
+        "missing": [*refusal.missing],
+        "offer": {"tool": refusal.offer.tool, "text": refusal.offer.text} if refusal.offer else None,
+        "planner": refusal.planner,
+    }
+
+
+def episode_to_json(episode: Episode) -> dict[str, Plain]:
+    """An episode as one document: what `--json` prints. Times are ISO 8601, durations in ms."""
+    plan, refusal, ruling = episode.plan, episode.refusal, episode.ruling
+    return {
+        "id": episode.id,
+        "user_request": episode.request.text,
+        "request_id": episode.request.id,
+        "now": episode.request.now.isoformat(),
+        "status": episode.answer.status,
+        "answer": episode.answer.text,
+        "evidence": [{"step": e.step, "text": e.text, "source": e.source} for e in episode.answer.evidence],
+        "plan": plan_to_json(plan) if plan else None,
+        "refusal": refusal_to_json(refusal) if refusal else None,
+        "ruling": {"verdict": ruling.verdict, "reason": ruling.reason, "rule": ruling.rule} if ruling else None,
+        "results": [_result_to_json(result) for result in episode.results],
+        "left_the_device": [
+            {"host": d.host, "n_bytes": d.n_bytes, "reason": d.reason, "at": d.at.isoformat()}
+            for d in episode.disclosures
+        ],
+        "duration_ms": round(episode.duration_ms, 3),
+        "planning_ms": round(episode.planning_ms, 3),
+        "repair_rounds": episode.rounds,
+    }
+
+
+def _result_to_json(result: StepResult) -> dict[str, Plain]:
+    return {
+        "step": result.step,
+        "status": result.status,
+        "value": result.value,
+        "sources": [*sorted(result.label.sources)],
+        "error": result.error,
+        "error_kind": result.error_kind,
+        "duration_ms": round(result.duration_ms, 3),
+        "attempts": result.n_attempts,
+        "key": result.key,
+    }
 
 
 # ── Demonstrations and request files ──────────────────────────────────────────────────────────────────────
