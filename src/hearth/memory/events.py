@@ -2,7 +2,8 @@
 
 Covered: the same key remembered twice is one event; any text is a safe query; a forgotten event is gone from the table,
 from the index and from the write-ahead log.
-Not covered: meaning (a search finds words and their inflections, not synonyms), and languages without spaces.
+Not covered: meaning (a search finds words and their inflections, not synonyms), languages without spaces, and the
+request by which an event was remembered, which stays in the trace.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _STOP_WORDS = frozenset(
     """a about after all am an and any are as at be been before but by can could did do does for from had has have he
     her here him his how i if in into is it its just let like me might mine must my no not now of off on or our out
     over please shall she should so some tell than that the their them then there these they this those to too up us
-    was we were what when where which who whom whose why will with would you your""".split()
+    was we were what when where which who whom whose why will with would you your""".split()  # noqa: SIM905 - a hundred quoted words are harder to read
 )
 _N_MAX_TERMS = 64
 
@@ -61,7 +62,7 @@ class EventMemory:
         # Every term is quoted, so that nothing in a query is read as FTS5's syntax.
         match = " OR ".join(f'"{term}"' for term in terms)
         rows = self._store.query(
-            "SELECT event.*, round(-bm25(event_words), 6) AS score FROM event_words"
+            "SELECT event.*, round(-bm25(event_words), 9) AS score FROM event_words"
             " JOIN event ON event.number = event_words.rowid WHERE event_words MATCH ?"
             " ORDER BY score DESC, event.at_unix_s DESC, event.number DESC LIMIT ?",
             (match, limit),
@@ -81,7 +82,7 @@ class EventMemory:
         return label_from_text(rows[0]["label"])
 
     def forget(self, id: str) -> None:
-        """Remove an event for good: no page of the database or of its log holds its text afterwards.
+        """Remove an event for good: no page of its table, of the index or of the log holds its text afterwards.
 
         Raises:
             NotFound: No such event. StoreError: It is still there.
