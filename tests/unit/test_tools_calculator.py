@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 
@@ -269,20 +270,14 @@ def test_a_megabyte_is_refused_at_once() -> None:
 
 @given(st.text(alphabet="0123456789+-*/%^!().,e ", max_size=60))
 def test_any_mix_of_digits_and_signs_ends_in_a_number_or_a_refusal(expression: str) -> None:
-    try:
-        result = calculate(expression)
-    except ToolError as error:
-        assert str(error)
-    else:
-        assert math.isfinite(result.value)
+    with contextlib.suppress(ToolError):
+        assert math.isfinite(calculate(expression).value)
 
 
 @given(st.text(max_size=80))
 def test_any_text_ends_in_a_number_or_a_refusal(expression: str) -> None:
-    try:
+    with contextlib.suppress(ToolError):
         assert math.isfinite(calculate(expression).value)
-    except ToolError as error:
-        assert str(error)
 
 
 @given(st.integers(-(10**6), 10**6), st.integers(-(10**6), 10**6), st.sampled_from("+-*"))
