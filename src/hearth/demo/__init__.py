@@ -1,0 +1,1 @@
+"""A believable owner with files in real formats, and the run that shows Hearth at work on them."""
