@@ -133,7 +133,7 @@ def _check_record(item: Plain, spec: ToolSpec, kind: str) -> None:
         raise _wrong(spec, item, f"declared {spec.returns}, a record with {', '.join(spec.fields)}")
     for name, field_kind in spec.fields.items():
         if name not in item:
-            raise BadResult(f"{spec.name!r} returned a {kind} without {name!r}; declared {', '.join(spec.fields)}")
+            raise BadResult(f"{spec.name!r} returned {kind} records without {name!r}; declared {', '.join(spec.fields)}")
         if not _fits(item[name], field_kind):
             raise _wrong(spec, item[name], f"declared {field_kind}", f" as {name!r}")
 
@@ -149,4 +149,4 @@ def _fits(value: Plain, kind: str) -> bool:
 
 def _wrong(spec: ToolSpec, value: Plain, declared: str, place: str = "") -> BadResult:
     shown = repr(value[:60] if isinstance(value, str) else value)[:80]
-    return BadResult(f"{spec.name!r} returned {shown}{place}, a {type(value).__name__}; {declared}")
+    return BadResult(f"{spec.name!r} returned {shown} ({type(value).__name__}){place}; {declared}")

@@ -1,0 +1,110 @@
+"""The question for a plan, and who answers it."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from hearth.guard.approval import RefusingApprover, TerminalApprover, YesApprover, question, quoted
+from hearth.guard.policy import Policy, Rule
+from hearth.types import Parameter, Plan, Ref, Ruling, Step, ToolSpec
+
+TOOLS = {
+    spec.name: spec
+    for spec in (
+        ToolSpec("find_mail", "Find mail.", (Parameter("query", "text"),), source="message"),
+        ToolSpec(
+            "draft_mail",
+            "Draft a mail.",
+            (Parameter("to", "list[EmailAddress]", is_sink=True), Parameter("text", "text")),
+            effect="change",
+        ),
+        ToolSpec("send_mail", "Send a draft.", (Parameter("draft", "DraftId"),), effect="send"),
+    )
+}
+PLAN = Plan(
+    (
+        Step("find_mail", {"query": "invoice"}),
+        Step("draft_mail", {"to": ["a@example.org", Ref(0, ("sender",))], "text": 'Hi "you"'}),
+        Step("send_mail", {"draft": Ref(1, ("id",))}),
+    )
+)
+ASK = Ruling("ask", "it sends", "default")
+
+
+def test_the_question_says_what_to_whom_with_which_values_and_what_can_be_undone() -> None:
+    assert question(PLAN, TOOLS, Policy().judge(PLAN, TOOLS)) == (
+        "This is what I would do:\n"
+        "  1. find_mail (only reads)\n"
+        '       query: "invoice"\n'
+        "  2. draft_mail (changes your data; can be undone)\n"
+        '       to (decides where it goes): "a@example.org", the sender from 1 (find_mail)'
+        " [a stranger may have written this: find_mail (message)]\n"
+        '       text: "Hi \\"you\\""\n'
+        "  3. send_mail (cannot be undone)\n"
+        "       draft: the id from 2 (draft_mail)\n"
+        "I ask because draft_mail changes your data; send_mail sends something that cannot be taken back."
+    )
+
+
+def test_steps_agreed_to_before_are_left_out() -> None:
+    text = question(PLAN, TOOLS, Policy().judge(PLAN, TOOLS, n_consented=2))
+    assert "3. send_mail" in text
+    assert "invoice" not in text
+
+
+def test_the_label_is_the_reason_when_the_tool_itself_is_allowed() -> None:
+    rules = {"draft_mail": Rule("allow"), "send_mail": Rule("allow")}
+    text = question(PLAN, TOOLS, Policy(rules).judge(PLAN, TOOLS))
+    assert text.endswith("comes from find_mail (message), which a stranger may have written.")
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("plain", '"plain"'),
+        ("two\nlines", '"two\\nlines"'),
+        ("\x1b[2J gone", '"\\x1b[2J gone"'),
+        ("\u202egnp.exe", '"\\u202egnp.exe"'),
+        ("Grüße 🎂", '"Grüße 🎂"'),
+        ('end" yes', '"end\\" yes"'),
+        ("x" * 203, '"' + "x" * 200 + '…" (and 3 more characters)'),
+    ],
+)
+def test_a_value_cannot_pass_for_the_question(value: str, shown: str) -> None:
+    assert quoted(value) == shown
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("typed", "answer"),
+    [
+        ("y\n", True),
+        (" YES \n", True),
+        ("n\n", False),
+        ("\n", False),
+        ("", False),
+        ("maybe\ny\n", True),
+        ("maybe\n", False),
+    ],
+)
+def test_only_a_clear_yes_on_a_terminal_is_a_yes(typed: str, answer: bool) -> None:
+    shown = io.StringIO()
+    assert TerminalApprover(Terminal(typed), shown).approve("May I?", ASK) is answer
+    assert shown.getvalue().startswith("May I?\nDo it? [y/n] ")
+
+
+def test_input_that_is_no_terminal_is_a_no_and_nothing_is_shown() -> None:
+    shown = io.StringIO()
+    assert TerminalApprover(io.StringIO("y\n"), shown).approve("May I?", ASK) is False
+    assert shown.getvalue() == ""
+
+
+def test_nobody_and_yes_beforehand() -> None:
+    assert RefusingApprover().approve("?", ASK) is False
+    assert YesApprover().approve("?", ASK) is True

@@ -1,0 +1,395 @@
+"""The only caller of tools: what belongs to an allowed plan is called, everything else is refused."""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from collections.abc import Callable, Mapping
+from typing import Annotated, Literal
+
+import pytest
+
+from hearth.errors import BadResult, DeniedError, NotFound, NotInEnum, StoreFullError, ToolCrashed, WrongType
+from hearth.functions import FunctionTool, Sink, tool
+from hearth.guard.labels import Value
+from hearth.guard.monitor import MAX_ALLOWED_PLANS, Monitor
+from hearth.guard.policy import Policy, Rule
+from hearth.protocols import CallContext
+from hearth.testing import FixedApprover, make_call
+from hearth.types import OWNER, Label, Plain, Plan, Ref, Ruling, Step
+
+CALLS: list[tuple[str, object]] = []
+
+
+@tool()
+def look_up(name: str) -> str:
+    """Look something up."""
+    CALLS.append(("look_up", name))
+    return f"{name}@example.org"
+
+
+@tool(source="message")
+def read_message() -> str:
+    """Read a message."""
+    return "stranger@example.net"
+
+
+@tool(effect="change")
+def keep(at: dt.datetime, how: Literal["once", "daily"] = "once") -> str:
+    """Keep a moment."""
+    CALLS.append(("keep", at))
+    return f"{at:%H:%M} {how}"
+
+
+@tool(effect="send")
+def post(to: Annotated[list[str], Sink], text: str = "") -> int:
+    """Post a text."""
+    CALLS.append(("post", tuple(to)))
+    return len(to)
+
+
+@pytest.fixture(autouse=True)
+def _forget_calls() -> None:
+    CALLS.clear()
+
+
+def monitor(answer: bool = True, rules: Mapping[str, Rule] | None = None, *more: FunctionTool) -> Monitor:
+    tools = {t.spec.name: t for t in (look_up, read_message, keep, post, *more)}
+    return Monitor(tools, Policy(rules), FixedApprover(answer))
+
+
+def owner(data: Plain) -> Value:
+    return Value(data, OWNER)
+
+
+def one(tool_name: str, **arguments: Plain) -> Plan:
+    return Plan((Step(tool_name, arguments),))  # type: ignore[arg-type]
+
+
+# ── Ruling ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_what_only_reads_is_allowed_without_asking() -> None:
+    approver = FixedApprover(False)
+    guard = Monitor({"look_up": look_up}, Policy(), approver)
+    assert guard.rule(one("look_up", name="Anna")) == Ruling("allow", "look_up only reads", "default")
+    assert approver.questions == []
+
+
+def test_the_owner_is_asked_once_for_the_whole_plan() -> None:
+    approver = FixedApprover(True)
+    guard = Monitor({"keep": keep, "post": post}, Policy(), approver)
+    plan = Plan((Step("keep", {"at": "2026-11-20T10:00:00"}), Step("post", {"to": ["a"]}), Step("post", {"to": ["b"]})))
+    ruling = guard.rule(plan)
+    assert ruling.verdict == "allow"
+    assert ruling.reason == ("you agreed (keep changes your data; post sends something that cannot be taken back)")
+    assert len(approver.questions) == 1
+    assert "3. post" in approver.questions[0][0]
+
+
+def test_a_no_is_a_denial_that_says_what_to_do() -> None:
+    ruling = monitor(answer=False).rule(one("post", to=["a"]))
+    assert ruling.verdict == "deny"
+    assert ruling.reason == (
+        "post sends something that cannot be taken back, and nobody agreed to it; ask at a terminal, pass --yes, or "
+        'write ruling = "allow" under [policy.post] in hearth.toml'
+    )
+
+
+def test_a_rule_that_denies_is_not_asked() -> None:
+    approver = FixedApprover(True)
+    guard = Monitor({"post": post}, Policy({"post": Rule("deny", "never")}), approver)
+    assert guard.rule(one("post", to=["a"])) == Ruling("deny", "never", "policy.post")
+    assert approver.questions == []
+
+
+def test_a_repaired_plan_asks_for_its_new_steps_only() -> None:
+    approver = FixedApprover(True)
+    guard = Monitor({"keep": keep, "look_up": look_up, "post": post}, Policy(), approver)
+    first = one("keep", at="2026-11-20T10:00:00")
+    guard.rule(first)
+    reading = Plan((*first.steps, Step("look_up", {"name": "Anna"}, replaces=0)))
+    assert guard.rule(reading, extends=first).verdict == "allow"
+    assert len(approver.questions) == 1
+    posting = Plan((*reading.steps, Step("post", {"to": ["a"]}, replaces=1)))
+    assert guard.rule(posting, extends=reading).verdict == "allow"
+    assert len(approver.questions) == 2
+    assert "keep" not in approver.questions[1][0]
+
+
+def test_a_plan_that_changes_what_was_agreed_to_asks_for_all_of_it() -> None:
+    approver = FixedApprover(True)
+    guard = Monitor({"keep": keep}, Policy(), approver)
+    first = one("keep", at="2026-11-20T10:00:00")
+    guard.rule(first)
+    other = Plan((*one("keep", at="2026-11-21T10:00:00").steps, *first.steps))
+    guard.rule(other, extends=first)
+    assert len(approver.questions) == 2
+    assert "2. keep" in approver.questions[1][0]
+
+
+def test_a_plan_never_allowed_counts_for_nothing_when_extended() -> None:
+    approver = FixedApprover(True)
+    guard = Monitor({"keep": keep}, Policy(), approver)
+    never = one("keep", at="2026-11-20T10:00:00")
+    guard.rule(Plan((*never.steps, Step("keep", {"at": "2026-11-21T10:00:00"}))), extends=never)
+    assert "1. keep" in approver.questions[0][0]
+
+
+def test_after_a_crash_an_allowed_plan_is_taken_up_without_asking_again() -> None:
+    approver = FixedApprover(False)
+    plan = one("post", to=["a"])
+    guard = Monitor({"post": post}, Policy(), approver)
+    assert guard.readmit(plan, Ruling("allow", "you agreed", "default")).verdict == "allow"
+    assert guard.call(plan, 0, {"to": owner(["a"])}, make_call()).data == 1
+    assert approver.questions == []
+
+
+@pytest.mark.parametrize(
+    ("rules", "recorded", "reason"),
+    [
+        ({"post": Rule("deny", "never")}, Ruling("allow", "you agreed"), "never"),
+        ({}, Ruling("deny", "nobody agreed"), "the plan was not allowed: nobody agreed"),
+        ({}, Ruling("ask", "it sends"), "the plan was not allowed: it sends"),
+    ],
+)
+def test_after_a_crash_a_plan_now_denied_or_never_allowed_is_not_taken_up(
+    rules: dict[str, Rule], recorded: Ruling, reason: str
+) -> None:
+    plan = one("post", to=["a"])
+    guard = monitor(True, rules)
+    ruling = guard.readmit(plan, recorded)
+    assert (ruling.verdict, ruling.reason) == ("deny", reason)
+    with pytest.raises(DeniedError):
+        guard.call(plan, 0, {"to": owner(["a"])}, make_call())
+    assert CALLS == []
+
+
+# ── Calling ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_arguments_are_decoded_and_results_are_plain_with_joined_labels() -> None:
+    guard = monitor()
+    plan = one("keep", at="2026-11-20T10:00:00", how="daily")
+    guard.rule(plan)
+    result = guard.call(plan, 0, {"at": owner("2026-11-20T10:00:00"), "how": owner("daily")}, make_call())
+    assert result == Value("10:00 daily", Label(frozenset({"owner", "device"}), frozenset()))
+    at = CALLS[0][1]
+    assert isinstance(at, dt.datetime)
+    assert at.tzinfo is make_call().now.tzinfo
+
+
+def deviations() -> list[tuple[str, int, dict[str, Value], str]]:
+    good = owner(["a@example.org"])
+    return [
+        ("no such step", 1, {"to": good, "text": owner("hi")}, "step 2 belongs to no plan that was allowed"),
+        ("another recipient", 0, {"to": owner(["b@example.org"]), "text": owner("hi")}, "but is called with"),
+        ("a further recipient", 0, {"to": owner(["a@example.org", "b"]), "text": owner("hi")}, "but is called with"),
+        (
+            "another text",
+            0,
+            {"to": good, "text": owner("HI")},
+            "was allowed with 'text' = 'hi', but is called with 'HI'",
+        ),
+        (
+            "argument left out",
+            0,
+            {"to": good},
+            "was allowed with the arguments ['text', 'to'], but is called with ['to']",
+        ),
+        ("argument added", 0, {"to": good, "text": owner("hi"), "cc": good}, "but is called with ['cc', 'text', 'to']"),
+        ("equal but of another type", 0, {"to": good, "text": owner(1)}, "but is called with 1"),
+    ]
+
+
+@pytest.mark.parametrize(("name", "index", "arguments", "said"), deviations(), ids=[d[0] for d in deviations()])
+def test_a_call_that_differs_from_the_allowed_plan_is_refused(
+    name: str, index: int, arguments: dict[str, Value], said: str
+) -> None:
+    guard = monitor()
+    plan = one("post", to=["a@example.org"], text="hi")
+    guard.rule(plan)
+    with pytest.raises(DeniedError) as raised:
+        guard.call(plan, index, arguments, make_call())
+    assert said in str(raised.value)
+    assert CALLS == []
+    assert guard.call(plan, 0, {"to": owner(["a@example.org"]), "text": owner("hi")}, make_call()).data == 1
+
+
+def test_a_plan_not_allowed_or_an_equal_copy_of_an_allowed_one_is_refused() -> None:
+    guard = monitor(answer=False)
+    plan = one("post", to=["a"])
+    guard.rule(plan)
+    with pytest.raises(DeniedError, match="belongs to no plan that was allowed"):
+        guard.call(plan, 0, {"to": owner(["a"])}, make_call())
+    guard = monitor()
+    guard.rule(plan)
+    with pytest.raises(DeniedError):
+        guard.call(one("post", to=["a"]), 0, {"to": owner(["a"])}, make_call())
+
+
+def test_changing_the_plan_after_it_was_allowed_changes_nothing() -> None:
+    guard = monitor()
+    recipients = ["a"]
+    plan = one("post", to=recipients)  # type: ignore[arg-type]
+    guard.rule(plan)
+    recipients.append("stranger")
+    with pytest.raises(DeniedError):
+        guard.call(plan, 0, {"to": owner(["a", "stranger"])}, make_call())
+    assert guard.call(plan, 0, {"to": owner(["a"])}, make_call()).data == 1
+
+
+def test_a_sink_value_from_a_source_that_was_not_foreseen_is_refused() -> None:
+    guard = monitor()
+    plan = Plan((Step("look_up", {"name": "Anna"}), Step("post", {"to": Ref(0), "text": "hi"})))
+    guard.rule(plan)
+    foreseen = Label(frozenset({"owner", "device"}), frozenset())
+    assert guard.call(plan, 1, {"to": Value(["x"], foreseen), "text": owner("hi")}, make_call()).data == 1
+    worse = foreseen.join(Label(frozenset({"message"})))
+    with pytest.raises(DeniedError) as raised:
+        guard.call(plan, 1, {"to": Value(["x"], worse), "text": owner("hi")}, make_call())
+    assert str(raised.value) == (
+        "'to' of post decides where data goes; its value comes from message, "
+        "which was not foreseen when the plan was allowed"
+    )
+    assert len(CALLS) == 1
+
+
+def test_a_stranger_s_value_that_was_agreed_to_passes() -> None:
+    guard = monitor()
+    plan = Plan((Step("read_message"), Step("post", {"to": Ref(0), "text": "hi"})))
+    guard.rule(plan)
+    read = guard.call(plan, 0, {}, make_call())
+    result = guard.call(plan, 1, {"to": Value([read.data], read.label), "text": owner("hi")}, make_call())
+    assert result.label.sources == {"message", "owner", "device"}
+
+
+def test_a_bound_value_that_does_not_fit_is_refused_before_the_call() -> None:
+    guard = monitor()
+    plan = Plan((Step("look_up", {"name": "x"}), Step("keep", {"at": Ref(0), "how": Ref(0)})))
+    guard.rule(plan)
+    when = owner("2026-11-20T10:00:00")
+    with pytest.raises(WrongType, match="'soon' is not a datetime"):
+        guard.call(plan, 1, {"at": owner("soon"), "how": owner("once")}, make_call())
+    with pytest.raises(NotInEnum, match="'how' of keep is 'hourly'; expected one of once, daily"):
+        guard.call(plan, 1, {"at": when, "how": owner("hourly")}, make_call())
+    assert CALLS == []
+
+
+def test_an_argument_the_tool_does_not_have_is_refused() -> None:
+    guard = monitor()
+    plan = one("look_up", nickname="x")
+    guard.rule(plan)
+    with pytest.raises(DeniedError, match="look_up has no parameter 'nickname'; it takes name"):
+        guard.call(plan, 0, {"nickname": owner("x")}, make_call())
+
+
+def failing(error: BaseException) -> FunctionTool:
+    @tool()
+    def fail() -> str:
+        """Fail."""
+        raise error
+
+    return fail
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (
+            ValueError("bad\nTraceback: …"),
+            "'fail' failed with ValueError: bad; this is a fault of the tool, not of yours",
+        ),
+        (KeyError(), "'fail' failed with KeyError; this is"),
+        (RuntimeError("x" * 10_000), "'fail' failed with RuntimeError: " + "x" * 200 + ";"),
+        (SystemExit(3), "'fail' failed with SystemExit: 3;"),
+        (KeyboardInterrupt(), "'fail' failed with KeyboardInterrupt;"),
+        (MemoryError(), "'fail' failed with MemoryError;"),
+    ],
+)
+def test_whatever_a_tool_raises_is_one_short_sentence(error: BaseException, message: str) -> None:
+    guard = monitor(True, {}, failing(error))
+    plan = one("fail")
+    guard.rule(plan)
+    with pytest.raises(ToolCrashed) as raised:
+        guard.call(plan, 0, {}, make_call())
+    assert str(raised.value).startswith(message)
+    assert raised.value.__cause__ is error
+
+
+@pytest.mark.parametrize("error", [NotFound("nothing by that name"), StoreFullError("no space")])
+def test_declared_errors_pass_as_they_are(error: Exception) -> None:
+    guard = monitor(True, {}, failing(error))
+    plan = one("fail")
+    guard.rule(plan)
+    with pytest.raises(type(error)) as raised:
+        guard.call(plan, 0, {}, make_call())
+    assert raised.value is error
+
+
+def test_a_result_that_is_not_what_was_declared_is_a_bad_result() -> None:
+    @tool()
+    def lie() -> int:
+        """Lie."""
+        return "text"  # type: ignore[return-value]
+
+    guard = monitor(True, {}, lie)
+    plan = one("lie")
+    guard.rule(plan)
+    with pytest.raises(BadResult, match=r"'lie' returned 'text' \(str\); declared integer"):
+        guard.call(plan, 0, {}, make_call())
+
+
+def test_old_allowances_are_forgotten() -> None:
+    guard = monitor()
+    first = one("look_up", name="first")
+    guard.rule(first)
+    last = [one("look_up", name=str(n)) for n in range(MAX_ALLOWED_PLANS)]
+    for plan in last:
+        guard.rule(plan)
+    with pytest.raises(DeniedError):
+        guard.call(first, 0, {"name": owner("first")}, make_call())
+    assert guard.call(last[0], 0, {"name": owner("0")}, make_call()).data == "0@example.org"
+
+
+# ── Undo ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def undoable(undo: Callable[[Mapping[str, object], Plain, CallContext], None]) -> FunctionTool:
+    @tool(effect="change", undo=undo)
+    def book(at: dt.datetime) -> str:
+        """Book."""
+        return "b1"
+
+    return book
+
+
+def test_undo_hands_decoded_arguments_and_the_result() -> None:
+    seen: list[object] = []
+    book = undoable(lambda arguments, result, context: seen.extend((arguments["at"], result)))
+    monitor(True, {}, book).undo("book", {"at": "2026-11-20T10:00:00+01:00"}, "b1", make_call())
+    assert seen == [dt.datetime.fromisoformat("2026-11-20T10:00:00+01:00"), "b1"]
+
+
+def test_undo_of_a_tool_that_is_gone_or_fails() -> None:
+    def broken(arguments: Mapping[str, object], result: Plain, context: CallContext) -> None:
+        raise OSError("server away")
+
+    with pytest.raises(DeniedError, match="cannot undo 'gone': it is not registered any more; install its plug-in"):
+        monitor().undo("gone", {}, None, make_call())
+    with pytest.raises(ToolCrashed, match="'book' failed with OSError: server away"):
+        monitor(True, {}, undoable(broken)).undo("book", {"at": "2026-11-20T10:00:00"}, "b1", make_call())
+
+
+def test_overhead_of_a_call_is_below_50_microseconds() -> None:
+    guard = monitor()
+    plan = one("look_up", name="Anna")
+    guard.rule(plan)
+    arguments, context = {"name": owner("Anna")}, make_call()
+    costs = []
+    for _ in range(20):
+        began = time.process_time()
+        for _ in range(100):
+            guard.call(plan, 0, arguments, context)
+        costs.append((time.process_time() - began) / 100)
+    assert min(costs) < 50e-6, f"{min(costs) * 1e6:.1f} µs"
