@@ -57,36 +57,50 @@ class Rule(_Table):
     """The owner's word on one tool, by its exact name."""
 
     ruling: Literal["allow", "ask", "deny"]
+    """`allow` runs it, `ask` asks once per plan, `deny` never runs it."""
     reason: str = ""
+    """Shown with every ruling that rests on this rule."""
 
 
 class Server(_Table):
     """A mail server the owner uses."""
 
     host: str
+    """Its name; it must stand in `[network] allow` too."""
     port: int = Field(ge=1, le=65535)
+    """Usually 993 for IMAP, 465 or 587 for SMTP."""
     security: Literal["tls", "starttls", "none"] = "tls"
     """`none` is accepted for this machine (loopback) only."""
     username: str = ""
+    """Empty: no log-in."""
     password_env: str = ""
+    """Environment variable that holds the password."""
     password_file: str = ""
+    """File that holds the password."""
 
 
 class Mail(_Table):
+    """Mail servers; without them, mail is the Maildir in the home folder alone."""
+
     imap: Server | None = None
     smtp: Server | None = None
     sync_s: float = Field(default=300, ge=0)
-    """How long a fetched state counts as fresh."""
+    """How long a fetched state counts as fresh, in seconds."""
 
 
 class Collection(_Table):
     """A CalDAV calendar or CardDAV address book."""
 
     url: str = ""
+    """Address of the collection; empty: the files in the home folder alone."""
     username: str = ""
+    """Empty: no log-in."""
     password_env: str = ""
+    """Environment variable that holds the password."""
     password_file: str = ""
+    """File that holds the password."""
     sync_s: float = Field(default=300, ge=0)
+    """How long a fetched state counts as fresh, in seconds."""
 
 
 class LanguageModelSettings(_Table):
@@ -95,14 +109,20 @@ class LanguageModelSettings(_Table):
     base_url: str
     """Up to `/v1`, e.g. `http://127.0.0.1:11434/v1`."""
     model: str
+    """Its name at that endpoint."""
     api_key_env: str = ""
+    """Environment variable that holds the key."""
     api_key_file: str = ""
+    """File that holds the key."""
     timeout_s: float = Field(default=60, gt=0)
+    """How long one answer may take."""
     answers: bool = True
     """Let it word the answers, from the evidence alone."""
 
 
 class Models(_Table):
+    """Models beside the shipped encoder."""
+
     language: LanguageModelSettings | None = None
 
 
@@ -114,9 +134,12 @@ class Network(_Table):
 
 
 class Planning(_Table):
+    """How sure a plan must be, and how long a step may take."""
+
     min_confidence: float = Field(default=0.35, ge=0, le=1)
     """Below it the next planner of the cascade is asked, or the request is refused."""
     step_timeout_s: float = Field(default=30, gt=0)
+    """Upper bound for one step; a tool may set a lower one."""
 
 
 class Settings(_Table):

@@ -1,0 +1,139 @@
+"""Write the reference pages that are made from the code; `--check` fails when one is out of date.
+
+python -m tests.docs.generate [--check]
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import re
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import click
+from pydantic import BaseModel
+
+from hearth import cli, config, errors
+from hearth.registry import load_tools
+
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
+NOTE = "<!-- Written by `python -m tests.docs.generate`; edit the code, not this page. -->\n"
+
+
+def commands() -> str:
+    """Every command with its help, and the exit codes."""
+    context = click.Context(cli.hearth, info_name="hearth", max_content_width=100)
+    parts = [NOTE, "# Commands\n", "```text", cli.hearth.get_help(context).replace("\b", ""), "```\n"]
+    for name, command in cli.hearth.commands.items():
+        sub = click.Context(command, info_name=name, parent=context, max_content_width=100)
+        parts += [f"## hearth {name}\n", "```text", command.get_help(sub), "```\n"]
+    table = re.search(r"\| code.*?(?=\n\n|\Z)", inspect.getdoc(cli) or "", re.S)
+    assert table is not None
+    parts += [
+        "## Exit codes\n",
+        table[0] + "\n",
+        "## Environment\n",
+        "| variable | meaning |\n|---|---|\n| `HEARTH_HOME` | the home folder |\n| `HEARTH_CACHE` | where rebuildable files"
+        " live |\n| `NO_COLOR` | set: no colours |\n",
+    ]
+    return "\n".join(parts)
+
+
+def settings() -> str:
+    """Every table and key of `hearth.toml` with type, default and meaning."""
+    parts = [NOTE, "# Settings: hearth.toml\n", inspect.getdoc(config) or "", ""]
+    for field, info in config.Settings.model_fields.items():
+        parts += _table(field, info.annotation, _described(config.Settings).get(field, ""))
+    return "\n".join(parts)
+
+
+def _table(name: str, annotation: Any, meaning: str) -> list[str]:
+    if name == "policy":
+        name, annotation = "policy.TOOL", config.Rule
+    model = config._table_of(annotation)
+    if not (isinstance(model, type) and issubclass(model, BaseModel)):
+        return [f"## [{name}.NAME]\n", meaning + "\n"]
+    lines = [f"## [{name}]\n", (inspect.getdoc(model) or "").split("\n\n")[0] + "\n"]
+    described = _described(model)
+    rows, inner = [], []
+    for key, info in model.model_fields.items():
+        if config._table_of(info.annotation) is not None:
+            inner += _table(f"{name}.{key}", info.annotation, described.get(key, ""))
+            continue
+        default = "required" if info.is_required() else f"`{info.default!r}`"
+        kind = re.sub(r"typing\.|<class '|'>", "", str(info.annotation))
+        rows.append(f"| `{key}` | {kind.replace('|', '&#124;')} | {default} | {described.get(key, '')} |")
+    if rows:
+        lines += ["| key | type | default | meaning |", "|---|---|---|---|", *rows, ""]
+    return lines + inner
+
+
+def _described(model: type[BaseModel]) -> dict[str, str]:
+    """Attribute docstrings of a class: the string that follows a field."""
+    source = inspect.getsource(model)
+    found = re.findall(r'^    (\w+):[^\n]*\n    """(.*?)"""', source, re.S | re.M)
+    return {name: " ".join(text.split()) for name, text in found}
+
+
+def tools() -> str:
+    """Every built-in tool with its parameters, result and effect."""
+    parts = [NOTE, "# Tools\n", "What `hearth tools` lists. `reads` runs freely; `changes` can be undone and asks unless"
+             " your policy allows it; `sends` leaves the device.\n"]  # fmt: skip
+    specs = load_tools(None).specs
+    for domain in dict.fromkeys(spec.domain for spec in specs.values()):
+        parts.append(f"## {domain}\n")
+        for spec in (s for s in specs.values() if s.domain == domain):
+            effect = {"none": "reads", "change": "changes", "send": "sends"}[spec.effect]
+            parts += [f"### {spec.name}\n", f"{spec.description} *{effect}* → `{spec.returns}`\n"]
+            if spec.parameters:
+                parts += ["| parameter | type | | meaning |", "|---|---|---|---|"]
+                for p in spec.parameters:
+                    kind = " &#124; ".join(p.enum) if p.enum else p.type
+                    need = "required" if p.is_required else f"default `{p.default!r}`"
+                    parts.append(f"| `{p.name}` | {kind} | {need} | {p.description} |")
+                parts.append("")
+            if spec.examples:
+                parts += [*(f"- {example}" for example in spec.examples), ""]
+    return "\n".join(parts)
+
+
+def error_tree() -> str:
+    """The error tree and every class's own line."""
+    tree = textwrap.dedent((inspect.getdoc(errors) or "").split("The tree:")[1])
+    return "\n".join([NOTE, "# Errors\n", (inspect.getdoc(errors) or "").split("The tree:")[0], tree, ""])
+
+
+PAGES = {"cli.md": commands, "config.md": settings, "tools.md": tools, "errors.md": error_tree}
+
+
+def outdated() -> list[str]:
+    """Differences between the pages and the code."""
+    found = []
+    for name, make in PAGES.items():
+        path = REFERENCE / name
+        old = path.read_text() if path.exists() else ""
+        found += difflib.unified_diff(
+            old.splitlines(), make().splitlines(), name, f"{name} (from the code)", lineterm=""
+        )
+    return found
+
+
+def main() -> int:
+    if "--check" in sys.argv:
+        lines = outdated()
+        print("\n".join(lines) or "The reference pages are up to date.")
+        if lines:
+            print("\nRun `make fix`.")
+        return 1 if lines else 0
+    REFERENCE.mkdir(parents=True, exist_ok=True)
+    for name, make in PAGES.items():
+        (REFERENCE / name).write_text(make().rstrip() + "\n")
+        print(f"wrote docs/reference/{name}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

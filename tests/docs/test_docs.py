@@ -1,0 +1,124 @@
+"""What the pages say is so: every fence runs, generated pages are current, links lead somewhere, all is documented.
+
+`console` fences: lines after `$ ` run in one folder and home per page; a line may end in `# exits N`. Other lines of the
+fence are output that must appear, `…` standing for anything. `make` lines are checked with `make -n` (CI runs `make
+check`, `make test` and `make run` themselves). `python` fences run as programs, `toml` is read as settings, `json` and
+`jsonl` are parsed, `text` is only shown. A fence of another kind fails.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hearth import config, errors
+from tests.docs import generate
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FENCE = re.compile(r"^```(\w+)[^\n]*\n(.*?)^```", re.S | re.M)
+
+
+def fences(page: Path) -> list[tuple[str, str]]:
+    return FENCE.findall(page.read_text())
+
+
+def name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if fences(p)], ids=name)
+def test_every_fence_runs(page: Path, tmp_path: Path) -> None:
+    environment = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "HOME": str(tmp_path),
+        "HEARTH_HOME": str(tmp_path / "home"),
+        "NO_COLOR": "1",
+    }
+    for path in ("Makefile", "examples"):
+        source = ROOT / path
+        if source.is_dir():
+            shutil.copytree(source, tmp_path / path)
+        elif source.exists():
+            shutil.copy(source, tmp_path / path)
+    for kind, text in fences(page):
+        if kind == "console":
+            run_console(text, tmp_path, environment)
+        elif kind == "python":
+            done = subprocess.run(
+                [sys.executable, "-c", text], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120
+            )
+            assert done.returncode == 0, f"{text}\n{done.stderr}"
+        elif kind == "toml":
+            (tmp_path / "fence.toml").write_text(text)
+            config.read_settings(tmp_path / "fence.toml")
+        elif kind in ("json", "jsonl"):
+            for document in text.splitlines() if kind == "jsonl" else [text]:
+                json.loads(document)
+        else:
+            assert kind == "text", f"a ```{kind} fence is not run by this test; use console, python, toml, json or text"
+
+
+def run_console(text: str, folder: Path, environment: dict[str, str]) -> None:
+    """Run the `$ ` lines of a fence and look for the output lines below each."""
+    blocks = re.split(r"^\$ ", text, flags=re.M)[1:]
+    assert blocks, f"no '$ ' line in the console fence:\n{text}"
+    for block in blocks:
+        command, *expected = block.rstrip("\n").split("\n")
+        match = re.search(r"\s+# exits (\d+)$", command)
+        code = int(match[1]) if match else 0
+        command = re.sub(r"^make(?= |$)", "make -n", command)
+        done = subprocess.run(
+            ["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True, timeout=120, input=""
+        )
+        assert done.returncode == code, f"$ {command}\n{done.stdout}\n{done.stderr}"
+        place = 0
+        for line in filter(None, expected):
+            pattern = ".*?".join(re.escape(part) for part in line.strip().split("…"))
+            found = re.compile(pattern).search(done.stdout + done.stderr, place)
+            assert found, f"$ {command}\nexpected: {line}\ngot:\n{done.stdout}{done.stderr}"
+            place = found.end()
+
+
+def test_generated_pages_are_current() -> None:
+    assert generate.outdated() == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text()):
+        if "://" not in target and not target.startswith("mailto:"):
+            assert (page.parent / target).exists(), f"{name(page)} links to {target}, which does not exist"
+
+
+def test_every_error_is_in_the_tree() -> None:
+    tree = errors.__doc__ or ""
+    classes = [n for n, c in vars(errors).items() if isinstance(c, type) and issubclass(c, errors.HearthError)]
+    assert [n for n in classes if not re.search(rf"\b{n}\b", tree)] == []
+
+
+def test_every_setting_is_described() -> None:
+    rows = [line for line in generate.settings().splitlines() if line.startswith("| `")]
+    assert [row for row in rows if row.endswith("|  |")] == []
+
+
+def test_every_tool_and_parameter_is_described() -> None:
+    rows = [line for line in generate.tools().splitlines() if line.startswith("| `")]
+    assert rows
+    assert [row for row in rows if row.endswith("|  |")] == []
+
+
+def test_every_exit_code_is_in_the_table() -> None:
+    from hearth import cli
+
+    documented = {int(code) for code in re.findall(r"^\| (\d+) \|", cli.__doc__ or "", re.M)}
+    used = {*cli.STATUS_CODES.values(), *(code for _, code in cli.ERROR_CODES), 2, 70, 130}
+    assert used <= documented
