@@ -1,0 +1,81 @@
+"""Remembering once, finding it again, and forgetting when it is taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hearth.errors import ToolError
+from hearth.functions import to_plain
+from hearth.memory.events import EventMemory
+from hearth.protocols import Memory
+from hearth.store import Store
+from hearth.testing import FIXED_NOW, InMemoryMemory, check_tool, make_call
+from hearth.tools.memory import remember, search_memory
+
+
+@pytest.fixture(params=["double", "real"])
+def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
+    if request.param == "double":
+        yield InMemoryMemory()
+        return
+    store = Store.open(tmp_path / "hearth.db")
+    yield EventMemory(store)
+    store.close()
+
+
+def test_what_is_remembered_is_found(memory: Memory) -> None:
+    call = make_call(memory=memory)
+    item = remember("my locker number is 48.", call)
+    assert (item.text, item.at) == ("my locker number is 48", FIXED_NOW)
+    found = search_memory("locker", make_call(key="k2", memory=memory))
+    assert [(hit.id, hit.text) for hit in found] == [(item.id, "my locker number is 48")]
+    assert search_memory("boiler", call) == []
+
+
+def test_the_same_key_remembers_once(memory: Memory) -> None:
+    call = make_call(memory=memory)
+    remember("Lotte is allergic to hazelnuts", call)
+    remember("Lotte is allergic to hazelnuts", call)
+    assert len(search_memory("Lotte", call)) == 1
+
+
+def test_taking_back_forgets_and_may_be_repeated(memory: Memory) -> None:
+    call = make_call(memory=memory)
+    result = to_plain(remember("my shoe size is 39", call))
+    remember.undo({}, result, call)
+    assert search_memory("shoe", call) == []
+    remember.undo({}, result, call)
+
+
+@pytest.mark.parametrize("text", ["", "  \n"])
+def test_nothing_to_remember_is_refused(text: str, memory: Memory) -> None:
+    with pytest.raises(ToolError, match="nothing to remember"):
+        remember(text, make_call(memory=memory))
+
+
+def test_an_empty_query_is_refused(memory: Memory) -> None:
+    with pytest.raises(ToolError, match="query is empty"):
+        search_memory(" ", make_call(memory=memory))
+
+
+@pytest.mark.parametrize(("text", "message"), [("x" * 1_000_000, "1000000 characters"), ("a\0b", "which is not text")])
+def test_what_no_memory_should_hold_is_refused(text: str, message: str, memory: Memory) -> None:
+    for act in (remember, search_memory):
+        with pytest.raises(ToolError, match=message):
+            act(text, make_call(memory=memory))
+    assert search_memory("x", make_call(memory=memory)) == []
+
+
+@pytest.mark.parametrize("text", ["🔥 is hot", "שלום עולם", "line one\nline two", "' OR 1=1 --"])
+def test_any_text_comes_back_as_it_was(text: str, memory: Memory) -> None:
+    call = make_call(memory=memory)
+    assert remember(text, call).text == text
+
+
+def test_contract() -> None:
+    call = make_call()
+    check_tool(remember, {"text": "the fuse box is behind the coats"}, call)
+    check_tool(search_memory, {"query": "fuse"}, call)
