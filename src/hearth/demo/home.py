@@ -79,9 +79,7 @@ def build_demo_home(home: Path, now: dt.datetime) -> None:
         ConfigError: `home` holds something already; nothing was written.
     """
     if home.exists() and any(home.iterdir()):
-        raise ConfigError(
-            f"{str(home)!r} is not empty; the demo home needs an empty folder, so choose another one"
-        )
+        raise ConfigError(f"{str(home)!r} is not empty; the demo home needs an empty folder, so choose another one")
     owner = _data("owner.toml")
     now = now.astimezone(ZoneInfo(owner["time_zone"])).replace(microsecond=0)
     people = {entry["key"]: entry for entry in _data("contacts.toml")["contact"]}
