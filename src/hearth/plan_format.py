@@ -33,7 +33,7 @@ from hearth.types import (
     canonical_type,
 )
 
-_REF = re.compile(r"^<node-(\d+)((?:\.[A-Za-z0-9_]+)*)>$")
+_REF = re.compile(r"^<node-(\d{1,9})((?:\.[A-Za-z0-9_]+)*)>$")
 
 
 class _Loose(BaseModel):
