@@ -22,7 +22,7 @@ from hearth.errors import PlanError, PlannerError
 from hearth.plan_format import plan_from_json
 from hearth.planning.check import canonical, check_plan, faults
 from hearth.protocols import Encoder, LanguageModel
-from hearth.types import Argument, Context, Entity, Offer, Parameter, Plan, Refusal, Request, ToolSpec
+from hearth.types import TYPE_NAMES, Argument, Context, Entity, Offer, Parameter, Plan, Refusal, Request, ToolSpec
 
 CONFIDENCE = 0.75
 """Of every plan made here. Not calibrated: that a plan passed the check does not say how often such plans are right."""
@@ -35,10 +35,10 @@ N_NAMES = 40
 
 _TEXT_LENGTH = 500
 _N_FAULTS = 8
-_PLAIN_TYPES = frozenset(
-    ("text", "integer", "number", "boolean", "date", "time", "datetime", "duration", "any", "PersonName", "Url")
-)
-"""Types whose values are said in a request; a value of any other type has to come from a tool."""
+_FREE_TYPES = frozenset(set(TYPE_NAMES) - {"EmailAddress", "PhoneNumber", "Url"})
+"""Types whose values the model may write in its own words; of any other, what it writes out must be in the request."""
+_SAID_TYPES = frozenset(set(TYPE_NAMES) - {"EmailAddress", "PhoneNumber", "FilePath"})
+"""Types whose values owners say; a value of any other type mostly comes from a tool."""
 
 _INSTRUCTIONS = """\
 You turn a request by the owner of this device into a plan: calls of the tools listed below. You never see results of \
@@ -171,7 +171,7 @@ class LanguagePlanner:
             if not found:
                 plan = check_plan(plan, tools)
                 found = invented(plan, request, tools)
-        except (PlanError, ValueError) as error:  # ValueError: a reference with thousands of digits
+        except PlanError as error:
             found = [str(error)]
         if found:
             more = [f"and {len(found) - _N_FAULTS} more"] if len(found) > _N_FAULTS else []
@@ -211,7 +211,7 @@ def _offer(name: str, tools: Mapping[str, ToolSpec]) -> Offer | None:
 
 
 def invented(plan: Plan, request: str, tools: Mapping[str, ToolSpec]) -> list[str]:
-    """Faults of a checked plan: addresses, phone numbers and recipients written out that the owner did not say."""
+    """Faults of a checked plan: ids, addresses, phone numbers and recipients written out that the owner did not say."""
     found: list[str] = []
     for index, step in enumerate(plan.steps):
         for name, value in step.arguments.items():
@@ -219,11 +219,11 @@ def invented(plan: Plan, request: str, tools: Mapping[str, ToolSpec]) -> list[st
             if parameter is None:
                 continue
             kind = _item_type(parameter.type)
-            if not (parameter.is_sink or kind in ("EmailAddress", "PhoneNumber", "Url")):
+            if kind in _FREE_TYPES and not parameter.is_sink:
                 continue
             found += [
-                f"step {index} ({step.tool}): {name!r} is {text!r}, which is not in the request; look it up with a tool "
-                "and refer to the result, or answer with outcome needs"
+                f"step {index} ({step.tool}): {name!r} is {text[:80]!r}, which is not in the request; "
+                "look it up with a tool and refer to the result, or answer with outcome needs"
                 for text in _literals(value)
                 if not _is_said(text, kind, request)
             ]
@@ -388,7 +388,7 @@ class _Shortlist:
         """For each type the chosen tools take and no owner would say, the two nearest tools that give it."""
         gives: dict[str, list[ToolSpec]] = {}
         for spec in ranked:
-            for kind in {_item_type(kind) for kind in (spec.returns, *spec.fields.values())} - _PLAIN_TYPES:
+            for kind in {_item_type(kind) for kind in (spec.returns, *spec.fields.values())} - _SAID_TYPES:
                 gives.setdefault(kind, []).append(spec)
         present = {spec.name for spec in chosen}
         waiting, added = list(chosen), list[ToolSpec]()
