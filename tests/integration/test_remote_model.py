@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import email.utils
 import http.server
 import json
@@ -17,6 +18,8 @@ import pytest
 
 from hearth.errors import ConfigError, EgressError, PlannerError
 from hearth.models.remote import MAX_REPLY_BYTES, RemoteModel
+from hearth.planning.language import LanguagePlanner
+from hearth.types import Context, Parameter, Plan, Request, ToolSpec
 
 KEY = "sk-test-0123456789abcdef"
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": False}
@@ -420,3 +423,24 @@ def test_unusable_key(key: str) -> None:
 def test_nothing_shows_the_key(server: Server, model: RemoteModel) -> None:
     assert KEY not in repr(model)
     assert "tiny" in repr(model)
+
+
+# ── With the planner ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_plan_over_http_with_one_repair(server: Server, model: RemoteModel) -> None:
+    tools = {"ring": ToolSpec("ring", "Ring a bell.", (Parameter("times", "integer"),))}
+
+    def answer(times: object) -> Step:
+        arguments = [{"name": "times", "value": times}]
+        return chat(json.dumps({"outcome": "plan", "task_nodes": [{"task": "ring", "arguments": arguments}]}))
+
+    server.steps = [answer("often"), answer(3)]
+    request = Request("ring the bell three times", dt.datetime(2026, 11, 20, tzinfo=dt.UTC))
+    plan = LanguagePlanner(model).plan(request, Context(), tools)
+    assert isinstance(plan, Plan)
+    assert plan.steps[0].arguments == {"times": 3}
+    assert plan.planner == "language:tiny"
+    first, second = (body for _, _, body in server.received)
+    assert first["response_format"]["json_schema"]["schema"]["properties"]["outcome"]["enum"][0] == "plan"
+    assert "'times' is 'often'; expected a whole number" in second["messages"][-1]["content"]

@@ -146,15 +146,16 @@ class LanguagePlanner:
         reply = _parse(text)
         if reply.outcome == "plan":
             return self._checked(reply, request, tools)
-        if not reply.reason.strip():
+        reason = _shown(reply.reason)
+        if not reason:
             raise _Unusable(f'outcome is "{reply.outcome}" but reason is empty; say to the owner why, in one sentence')
         missing = tuple(m for m in reply.missing if _is_parameter(m, tools)) if reply.outcome == "needs" else ()
         offer = _offer(reply.nearest_tool, tools)
-        return Refusal(reply.outcome, _shown(reply.reason), missing, offer, self.name)
+        return Refusal(reply.outcome, reason, missing, offer, self.name)
 
     def _checked(self, reply: _Reply, request: str, tools: Mapping[str, ToolSpec]) -> Plan:
         nodes = [{"task": node.get("task"), "arguments": node.get("arguments", [])} for node in reply.task_nodes]
-        unserved = [_shown(part) for part in reply.unserved if part.strip()]
+        unserved = [part for part in map(_shown, reply.unserved) if part]
         offer = _offer(reply.nearest_tool, tools) if unserved else None
         try:
             plan = plan_from_json(
