@@ -14,6 +14,7 @@ import contextlib
 import datetime as dt
 import fcntl
 import filecmp
+import heapq
 import os
 import shutil
 import sqlite3
@@ -287,26 +288,14 @@ class Store:
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL")
         connection.execute("PRAGMA journal_size_limit=16777216")
-        self._check()
+        if self.was_unclean:  # a cut-off file is noticed by its size, damage inside only by reading it all
+            verdict = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+            if verdict != "ok":
+                raise sqlite3.DatabaseError(f"database disk image is malformed: {verdict}")
         if version < len(MIGRATIONS):
             migrate(connection)
         if self.was_unclean:
             connection.execute("INSERT OR REPLACE INTO meta VALUES ('unclean', ?)", (_timestamp(),))
-
-    def _check(self) -> None:
-        """A cut-off file is seen by its size; damage inside only after a crash, as reading it all takes long."""
-        pragma = {
-            name: self._connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size")
-        }
-        n_bytes = pragma["page_count"] * pragma["page_size"]
-        if self.was_unclean:
-            verdict = self._connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-            if verdict != "ok":
-                raise sqlite3.DatabaseError(f"database disk image is malformed: {verdict}")
-        elif self.path.stat().st_size < n_bytes and not _wal_size_bytes(self.path):
-            raise sqlite3.DatabaseError(
-                f"database disk image is malformed: {self.path.stat().st_size} of {n_bytes} bytes are there"
-            )
 
     @staticmethod
     def salvage(path: Path) -> SalvageReport:
@@ -403,7 +392,7 @@ def _raise(error: sqlite3.Error, path: Path) -> NoReturn:
         raise StoreFullError(
             f"no space left for the database {where}; nothing was half-written; make room and try again"
         ) from None
-    if isinstance(error, sqlite3.ProgrammingError | sqlite3.IntegrityError):
+    if isinstance(error, sqlite3.ProgrammingError | sqlite3.IntegrityError) or code == sqlite3.SQLITE_ERROR:
         raise StoreError(f"the database {where} refused a statement: {error}") from error
     raise StoreError(
         f"the database {where} cannot be used: {error}{f' ({name})' if name else ''}; "
@@ -438,11 +427,16 @@ def _holder(path: Path) -> str:
         rows = [line.split() for line in Path("/proc/locks").read_text().splitlines()]
     except OSError:
         return ""
-    for row in rows:
-        # "1: POSIX  ADVISORY  WRITE 4711 fd:00:1234567 120 120"; blocked waiters have "->" in the second place
-        if len(row) >= 6 and row[1] == "POSIX" and row[5].rpartition(":")[2] in inodes:
-            return f"process {row[4]} ({_command(int(row[4]))!r})"
-    return ""
+    # "1: POSIX  ADVISORY  WRITE 4711 fd:00:1234567 120 120"; who waits has "->" in the second place
+    held = [
+        (int(row[4]) == os.getpid(), row[3] != "WRITE", int(row[4]))
+        for row in rows
+        if len(row) >= 6 and row[1] == "POSIX" and row[5].rpartition(":")[2] in inodes
+    ]
+    if not held:
+        return ""
+    *_, pid = min(held)  # another process before this one, a writer before a reader
+    return f"process {pid} ({_command(pid)!r})"
 
 
 def _command(pid: int) -> str:
@@ -592,19 +586,24 @@ def _readable_rows(
     if high is None:
         return rows, False
     # Behind a damaged last page the highest row number is unknown; look a fair way beyond the last one seen.
-    gaps = [(low + 1, min(high - 1, max(rows, default=1) * 4 + (1 << 20)))]
+    gaps: list[tuple[int, int, int]] = []
+
+    def unread(start: int, end: int) -> None:
+        if start <= end:
+            heapq.heappush(gaps, (start - end, start, end))
+
+    unread(low + 1, min(high - 1, max(rows, default=1) * 4 + (1 << 20)))
     for _ in range(_N_MAX_PROBES):
         if not gaps:
             break
-        start, end = gaps.pop(max(range(len(gaps)), key=lambda k: gaps[k][1] - gaps[k][0]))
+        _, start, end = heapq.heappop(gaps)
         middle = (start + end) // 2
         after = read("ASC", (middle, end))
+        if after is not None:
+            unread(max(after, middle) + 1, end)
         before = read("DESC", (start, middle - 1)) if middle > start else None
-        if after is not None and after + 1 <= end:
-            gaps.append((max(after + 1, middle + 1), end))
-        if before is not None and before - 1 >= start:
-            gaps.append((start, min(before - 1, middle - 1)))
-        gaps = [(a, b) for a, b in gaps if a <= b]
+        if before is not None:
+            unread(start, min(before, middle) - 1)
     return rows, False
 
 

@@ -136,7 +136,7 @@ class Folder:
                 cursor.execute("DELETE FROM meta WHERE name='unclean'")
 
     def for_call(self, key: str) -> KeyedFolder:
-        """The folder as one call sees it: what it writes is journalled under `key`."""
+        """The folder as one call sees it: what it writes is journalled under `key`; without one it only reads."""
         return KeyedFolder(self, key)
 
     # ── Reading ───────────────────────────────────────────────────────────────────────────────────────────
@@ -536,9 +536,11 @@ class KeyedFolder:
         return self._folder.read(path)
 
     def write(self, path: str, data: bytes) -> None:
+        self._check_key(path)
         self._folder.write(self._key, path, data)
 
     def delete(self, path: str) -> None:
+        self._check_key(path)
         self._folder.delete(self._key, path)
 
     def exists(self, path: str) -> bool:
@@ -552,6 +554,10 @@ class KeyedFolder:
 
     def stat(self, path: str) -> FileStat:
         return self._folder.stat(path)
+
+    def _check_key(self, path: str) -> None:
+        if not self._key:
+            raise ToolError(f"cannot change {path!r}: the folder was opened without a key, for reading only")
 
 
 # ── Files in an open folder ───────────────────────────────────────────────────────────────────────────────
