@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -59,7 +59,7 @@ def real(tmp_path: Path) -> Iterator[CallContext]:
 
 @pytest.mark.parametrize("path", OUTSIDE, ids=lambda path: path[:24] or "empty")
 def test_no_path_leaves_the_documents(path: str, real: CallContext, tmp_path: Path) -> None:
-    for attempt in (
+    attempts: tuple[Callable[[], object], ...] = (
         lambda: read_file(path, call=real),
         lambda: write_file(path, "overwritten", call=real),
         lambda: delete_file(path, call=real),
@@ -67,7 +67,8 @@ def test_no_path_leaves_the_documents(path: str, real: CallContext, tmp_path: Pa
         lambda: copy_file("a.txt", path, call=real),
         lambda: move_file(path, "b.txt", call=real),
         lambda: copy_file(path, "b.txt", call=real),
-    ):
+    )
+    for attempt in attempts:
         with pytest.raises(ToolError) as caught:
             attempt()
         assert isinstance(caught.value, SandboxError | NotFound), f"{path!r}: {caught.value!r}"
