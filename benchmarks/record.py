@@ -1,0 +1,54 @@
+"""A result file says what was measured where: benchmark, time, commit, machine, versions, seed, results."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import os
+import platform
+import sqlite3
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+RESULTS = ROOT / "benchmarks" / "results"
+
+
+def write_result(name: str, results: Mapping[str, object], *, seed: int, cpu_s: float, wall_s: float) -> Path:
+    """Write `benchmarks/results/NAME.json` and print it."""
+    document = {
+        "benchmark": name,
+        "at": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+        "commit": commit(),
+        "seed": seed,
+        "machine": {
+            "cpu": cpu_name(),
+            "n_cores": os.cpu_count(),
+            "platform": platform.platform(),
+            "python": platform.python_version(),
+            "sqlite": sqlite3.sqlite_version,
+        },
+        "wall_s": round(wall_s, 1),
+        "cpu_s": round(cpu_s, 1),
+        "results": results,
+    }
+    RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / f"{name}.json"
+    path.write_text(json.dumps(document, indent=2) + "\n")
+    print(json.dumps(document, indent=2))
+    return path
+
+
+def commit() -> str:
+    """Short hash of HEAD, with `+` when the source tree differs from it."""
+    head = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout
+    changed = subprocess.run(["git", "status", "--porcelain", "src"], cwd=ROOT, capture_output=True, text=True).stdout
+    return (head.strip() or "unknown") + ("+" if changed.strip() else "")
+
+
+def cpu_name() -> str:
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.processor()
