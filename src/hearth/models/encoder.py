@@ -63,12 +63,14 @@ class MiniLMEncoder:
         tokenizer: tokenizers.Tokenizer,
         words: NDArray[np.float32],
         places: NDArray[np.float32],
+        mapping: mmap.mmap,
     ) -> None:
         """Use `MiniLMEncoder.open`."""
         self._session = session
         self._tokenizer = tokenizer
         self._words = words
         self._places = places
+        self._mapping = mapping
 
     @classmethod
     def open(cls, cache_dir: Path | None = None) -> MiniLMEncoder:
@@ -88,11 +90,9 @@ class MiniLMEncoder:
         weights, mapping = _map_weights(weights_path)
         session = _start_session(_graph_bytes(weights, cache), weights)
         places = np.asarray(weights[_PLACES][:MAX_TOKENS] + weights[_SEGMENTS][0], dtype=np.float32)
-        if hasattr(mmap, "MADV_DONTNEED"):
-            # The session has its own, packed copy of what it needs; of the file, only rows of the word table that
-            # occur are read from here on.
-            mapping.madvise(mmap.MADV_DONTNEED)
-        return cls(session, _load_tokenizer(model_dir / "tokenizer.json"), weights[_WORDS], places)
+        # The session has its own, packed copy of what it needs; of the file, only rows of the word table are read on.
+        _release_pages(mapping)
+        return cls(session, _load_tokenizer(model_dir / "tokenizer.json"), weights[_WORDS], places, mapping)
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embed `texts`; an empty text has a vector too.
@@ -110,6 +110,8 @@ class MiniLMEncoder:
             ids = [encoding.ids for encoding in self._tokenizer.encode_batch_fast(chunk)]
             for first, last in _packs([len(i) for i in ids]):
                 vectors[start + first : start + last] = self._run(ids[first:last])
+        if len(texts) > _CHUNK_TEXTS:
+            _release_pages(self._mapping)
         return vectors
 
     def _run(self, ids: Sequence[Sequence[int]]) -> NDArray[np.float32]:
@@ -199,6 +201,12 @@ def _map_weights(path: Path) -> tuple[dict[str, NDArray[np.float32]], mmap.mmap]
             flat = np.frombuffer(mapping, dtype=np.float32, count=(end - start) // 4, offset=8 + n_header_bytes + start)
             weights[name] = flat.reshape(entry["shape"])
     return weights, mapping
+
+
+def _release_pages(mapping: mmap.mmap) -> None:
+    """Stop counting pages of the mapped file as this process's memory; the next use finds them in the page cache."""
+    if hasattr(mmap, "MADV_DONTNEED"):
+        mapping.madvise(mmap.MADV_DONTNEED)
 
 
 def _graph_bytes(weights: dict[str, NDArray[np.float32]], cache: Path) -> bytes:
