@@ -93,7 +93,7 @@ def main() -> None:
         "machine": {
             "cpu": _cpu_model(),
             "n_cores": len(os.sched_getaffinity(0)),
-            "platform": platform.platform(),
+            "platform": f"{platform.system()} {platform.machine()}",
             "python": platform.python_version(),
             "onnxruntime": onnxruntime.__version__,
         },
