@@ -153,12 +153,10 @@ class Folder:
     def exists(self, path: str) -> bool:
         """As `protocols.Workspace.exists`; False for folders, pipes and devices."""
         try:
-            self.stat(path)
-        except SandboxError:
-            raise
-        except ToolError:
+            with _faults("look at", path), self._place(path_parts(path)) as place:
+                return stat.S_ISREG(os.stat(place.name, dir_fd=place.folder, follow_symlinks=False).st_mode)
+        except NotFound:
             return False
-        return True
 
     def stat(self, path: str) -> FileStat:
         """As `protocols.Workspace.stat`."""
@@ -374,7 +372,9 @@ class Folder:
                 continue
             if path not in contents:
                 try:
-                    contents[path] = found[path] = self._hash(path)
+                    # A call may put a folder where a file was: that folder goes before the file comes back.
+                    is_folder = any(other["path"].startswith(path + "/") for other in rows)
+                    contents[path] = found[path] = None if is_folder else self._hash(path)
                 except ToolError as error:
                     conflicts[path] = f"cannot be read ({error})"
                     continue
@@ -463,12 +463,14 @@ class Folder:
             NotFound: A folder on the way is absent (without `make`), or the path is a folder by way of a symlink.
         """
         shown = "/".join(parts)
-        waiting, names = list(reversed(parts)), list[str]()
-        n_made, n_links = 0, 0
+        waiting = [(part, False) for part in reversed(parts)]
+        """Names still to be walked, last first, and whether each comes out of a symlink."""
+        names: list[str] = []
+        n_made = n_links = 0
         handle = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             while waiting:
-                part = waiting.pop()
+                part, is_linked = waiting.pop()
                 if part == "..":  # only ever from a symlink: `path_parts` refuses it
                     if not names:
                         raise SandboxError(f"{shown!r} leaves the owner's folder through a symlink")
@@ -480,7 +482,7 @@ class Folder:
                 try:
                     mode = os.stat(part, dir_fd=handle, follow_symlinks=False).st_mode
                 except FileNotFoundError:
-                    if n_links and make:
+                    if is_linked and make:
                         raise SandboxError(f"{shown!r} is a symlink to nothing; remove it or choose a name") from None
                     if not waiting:
                         yield _Place(handle, part, "/".join((*names, part)), n_made)
@@ -496,7 +498,7 @@ class Folder:
                     target = os.readlink(part, dir_fd=handle)
                     if target.startswith("/") or n_links > _N_MAX_LINKS or not _is_unicode(target):
                         raise SandboxError(f"{shown!r} leaves the owner's folder through a symlink")
-                    waiting.extend(name for name in reversed(target.split("/")) if name not in ("", "."))
+                    waiting += [(name, True) for name in reversed(target.split("/")) if name not in ("", ".")]
                 elif not waiting:
                     yield _Place(handle, part, "/".join((*names, part)), n_made)
                     return
@@ -565,10 +567,8 @@ class KeyedFolder:
 
 def _status(place: _Place, path: str) -> os.stat_result:
     """Raises: NotFound; ToolError: a folder; SandboxError: a pipe, socket or device."""
-    try:
+    with _faults("look at", path):
         status = os.stat(place.name, dir_fd=place.folder, follow_symlinks=False)
-    except FileNotFoundError:
-        raise NotFound(f"no file {path!r} in the owner's folder") from None
     _check_regular(status, path)
     return status
 
@@ -584,10 +584,8 @@ def _check_regular(status: os.stat_result, path: str) -> None:
 def _opened(place: _Place, path: str) -> Iterator[tuple[int, os.stat_result]]:
     """A plain file opened for reading, without following a link and without waiting for a pipe's other end."""
     _status(place, path)
-    try:
+    with _faults("open", path):
         handle = os.open(place.name, _FILE_FLAGS, dir_fd=place.folder)
-    except FileNotFoundError:
-        raise NotFound(f"no file {path!r} in the owner's folder") from None
     try:
         status = os.fstat(handle)
         _check_regular(status, path)
@@ -657,6 +655,8 @@ def _faults(verb: str, path: str) -> Iterator[None]:
     """Say in the owner's words what the system reports."""
     try:
         yield
+    except FileNotFoundError:
+        raise NotFound(f"no file {path!r} in the owner's folder") from None
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise StoreFullError(f"no space left to {verb} {path!r}; nothing was changed; make room") from None
