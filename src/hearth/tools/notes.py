@@ -1,0 +1,472 @@
+"""The owner's notes: Markdown files in `notes/`, one a note, and checklists among them.
+
+A note's title is its first heading, else the beginning of its text; its id is the file's name without `.md`. A new
+note never replaces another. A list is a note whose items are Markdown tasks (`- [ ] milk`); ticked items stay.
+Not covered: pictures and links in notes, lists inside lists, other programs' list formats.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NewType
+
+from hearth.errors import Ambiguous, NotFound, ToolError
+from hearth.functions import tool
+from hearth.protocols import CallContext, Workspace
+from hearth.tools.files import decoded, text_bytes
+from hearth.tools.matching import excerpt, fold, names, wanted
+from hearth.tools.words import stems
+from hearth.types import FilePath
+
+NoteId = NewType("NoteId", str)
+
+ROOT = "notes"
+N_MAX_NOTE_BYTES = 1_000_000
+N_MAX_TITLE_CHARACTERS = 120
+N_MAX_ITEM_CHARACTERS = 300
+N_MAX_ITEMS = 200
+N_MAX_SHOWN_CHARACTERS = 4_000
+N_MAX_LISTED_CHARACTERS = 200
+"""When all notes are listed, of each so much."""
+N_MAX_FOUND = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    id: NoteId
+    title: str
+    text: str
+    """Without the title's line; of a long note the part that was looked for."""
+    modified: dt.datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ItemList:
+    name: str
+    items: list[str]
+    """The open ones, in their order."""
+
+
+_GENERIC = frozenset(["note", "jotting", "written", "noted", "list"])
+
+# ── Notes ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@tool(effect="change", answer="Noted: {title}.")
+def add_note(text: str, call: CallContext, title: str = "") -> Note:
+    """Write a new note for the owner.
+
+    Args:
+        text: What is noted.
+        title: A heading, when the owner gives one.
+    Examples:
+        take a note: the spare key is with the neighbours on the second floor
+        note down that the heating needs 1.8 bar
+        make a note called "gift ideas" with the text "head torch for Jonas"
+    """
+    body = _body(text)
+    heading = _line(title, "title", N_MAX_TITLE_CHARACTERS)
+    if not body and not heading:
+        raise ToolError("the note is empty; say what to write down")
+    content = f"# {heading}\n\n{body}\n" if heading else f"{body}\n"
+    id = _free_id(heading or _short_title(body, 9), call)
+    _write(id, content, call)
+    return _note(id, content, call.now)
+
+
+@tool(answer="{title}[: {text}]", answer_none="I found no such note.")
+def find_notes(call: CallContext, query: str = "") -> list[Note]:
+    """Find notes by words of their title or text, the best match first; without words all notes, the newest first.
+
+    Args:
+        query: Words of the title or the text; all must occur.
+    Examples:
+        what did I write down about the wifi
+        show my notes on sourdough
+        which notes do I have
+    """
+    words = wanted(query, _GENERIC)
+    found: list[tuple[int, Note]] = []
+    for id in _ids(call.workspace):
+        if call.cancelled.is_set():
+            raise ToolError("stopped before all notes were looked at; ask again")
+        content = _content(id, call)
+        if content is None:
+            continue
+        title, body = _parts(id, content)
+        name = f"{title} {id.replace('-', ' ')}"
+        missing = words.missing_in(name)
+        if missing and missing.missing_in(body):
+            continue
+        n_in_title = len(words.patterns) - len(missing.patterns)
+        modified = call.workspace.modified(_path(id)).astimezone(call.now.tzinfo)
+        note = Note(
+            id, title, excerpt(body, words, N_MAX_SHOWN_CHARACTERS if words else N_MAX_LISTED_CHARACTERS), modified
+        )
+        found.append((10 * n_in_title + words.count_in(body), note))
+    found.sort(key=lambda scored: (-scored[0], -scored[1].modified.timestamp(), scored[1].id))
+    if len(found) > N_MAX_FOUND:
+        call.notices.append(f"{len(found)} notes were found; the first {N_MAX_FOUND} are given.")
+    return [note for _, note in found[:N_MAX_FOUND]]
+
+
+@tool(effect="change", answer="Added to the note {title}.")
+def append_to_note(note: NoteId, text: str, call: CallContext) -> Note:
+    """Add a text at the end of a note.
+
+    Args:
+        note: Which note.
+        text: What to add.
+    Examples:
+        add "bring the drill" to my moving note
+        append to the garden note: tulips planted by the fence
+    """
+    id, content = _existing(note, call)
+    body = _body(text)
+    if not body:
+        raise ToolError("there is nothing to add to the note; say what")
+    before = content.rstrip()
+    marker = _MARKER.match(before.rpartition("\n")[2])
+    if marker and "\n" not in body and not _ENTRY.match(body):
+        # The note ends with a list: what is added is one more item of it.
+        body = f"{marker[1]}[ ] {body}" if marker[2] else f"{marker[1]}{body}"
+    content = f"{before}\n\n{body}\n" if "\n" in body else f"{before}\n{body}\n"
+    _write(id, content, call)
+    return _note(id, content, call.now)
+
+
+@tool(effect="change", answer="Deleted the note {title}.")
+def delete_note(note: NoteId, call: CallContext) -> Note:
+    """Delete a note. It can be brought back with `hearth undo`.
+
+    Args:
+        note: Which note.
+    Examples:
+        delete my note about the old router
+        get rid of the packing note
+    """
+    id, content = _existing(note, call)
+    modified = call.workspace.modified(_path(id)).astimezone(call.now.tzinfo)
+    call.workspace.delete(_path(id))
+    return _note(id, content, modified)
+
+
+# ── Lists ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@tool(effect="change", answer="Now on the {name} list:[ {items}.]")
+def add_to_list(list: str, items: list[str], call: CallContext) -> ItemList:
+    """Put items on a list such as the shopping list; a list that does not exist is started.
+
+    Args:
+        list: Name of the list, e.g. "shopping" or "packing".
+        items: What to put on it, one item each.
+    Examples:
+        add milk and eggs to the shopping list
+        put batteries on my hardware store list
+        we need oat milk, put it on the shopping list
+    """
+    wanted_items = _items(items)
+    id = _list_id(list, call)
+    if id is None:
+        name = _list_name(list)
+        id, lines = _free_id(name, call), [f"# {name[0].upper()}{name[1:]}", ""]
+    else:
+        lines = _existing(id, call)[1].rstrip().split("\n")
+    known = {_same(entry.text): number for number, line in enumerate(lines) if (entry := _entry(line))}
+    n_there = 0
+    for item in wanted_items:
+        number = known.get(_same(item))
+        if number is None:
+            known[_same(item)] = len(lines)
+            lines.append(f"- [ ] {item}")
+        elif (entry := _entry(lines[number])) and entry.is_done:
+            lines[number] = lines[number].replace("[x]", "[ ]", 1).replace("[X]", "[ ]", 1)
+        else:
+            n_there += 1
+            call.notices.append(f"{item} was on the list already.")
+    if n_there < len(wanted_items):
+        _write(id, "\n".join(lines) + "\n", call)
+    return _item_list(id, lines)
+
+
+@tool(answer="On the {name} list:[ {items}.]")
+def read_list(list: str, call: CallContext) -> ItemList:
+    """Read a list such as the shopping list: what is still open on it.
+
+    Args:
+        list: Name of the list, e.g. "shopping".
+    Examples:
+        what's on my shopping list
+        read me the packing list
+    """
+    id, content = _existing_list(list, call)
+    result = _item_list(id, content.split("\n"))
+    if not result.items:
+        call.notices.append(f"Nothing is open on the {result.name} list.")
+    return result
+
+
+@tool(effect="change", answer="Still on the {name} list:[ {items}.]")
+def remove_from_list(list: str, items: list[str], call: CallContext) -> ItemList:
+    """Take items off a list such as the shopping list.
+
+    Args:
+        list: Name of the list, e.g. "shopping".
+        items: What to take off, one item each.
+    Examples:
+        take bananas off the shopping list
+        I have sunscreen and towels now, remove them from the packing list
+    """
+    unwanted = _items(items)
+    id, content = _existing_list(list, call)
+    lines = content.rstrip().split("\n")
+    taken: set[int] = set()
+    absent: tuple[str, ...] = ()
+    for item in unwanted:
+        place = _place_of(item, lines)
+        if place is None:
+            absent = (*absent, item)
+        else:
+            taken.add(place)
+    left = [line for number, line in enumerate(lines) if number not in taken]
+    result = _item_list(id, left)
+    if not taken:
+        raise NotFound(f"{names(absent)} not on the {result.name} list; on it: {names(result.items, 10) or 'nothing'}")
+    if absent:
+        call.notices.append(f"Not on the {result.name} list: {', '.join(absent)}.")
+    if not result.items:
+        call.notices.append(f"Nothing is left on the {result.name} list.")
+    _write(id, "\n".join(left) + "\n", call)
+    return result
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    text: str
+    is_done: bool
+
+
+_MARKER = re.compile(r"^(\s*[-*+]\s+)(\[[ xX]\]\s+)?")
+_ENTRY = re.compile(r"^\s*[-*+]\s+(?:\[([ xX])\]\s+)?(\S.*?)\s*$")
+
+
+def _entry(line: str) -> _Entry | None:
+    match = _ENTRY.match(line)
+    return _Entry(match[2], (match[1] or " ") in "xX") if match else None
+
+
+def _same(item: str) -> str:
+    """Two items with this text alike are one."""
+    return " ".join(fold(item).split())
+
+
+def _place_of(item: str, lines: Sequence[str]) -> int | None:
+    """Line of the item: the very words, else the one open item that says the same with an amount (`2 l milk`)."""
+    entries = [(n, entry) for n, line in enumerate(lines) if (entry := _entry(line))]
+    exact = [n for n, entry in entries if _same(entry.text) == _same(item)]
+    near = [n for n, entry in entries if not entry.is_done and _telling(entry.text) == _telling(item)]
+    return exact[0] if exact else near[0] if len(near) == 1 else None
+
+
+_AMOUNT_NAMES = (
+    "g kg mg l ml cl dl oz lb m cm mm x a an of the some pack bag bottle box can tin jar piece slice loaf carton bunch "
+    "litre liter kilo"
+)
+_AMOUNTS = frozenset(_AMOUNT_NAMES.split())
+
+
+def _telling(item: str) -> frozenset[str]:
+    """The words of an item without its amount, in the singular."""
+    said = frozenset(word for word in stems(item) if word not in _AMOUNTS and not word[0].isdigit())
+    return said or stems(item)
+
+
+def _items(items: object) -> tuple[str, ...]:
+    if not isinstance(items, Sequence) or isinstance(items, str):
+        raise ToolError(f"{items!r} is not a list of items; give one text each")
+    clean = tuple(dict.fromkeys(_line(item, "item", N_MAX_ITEM_CHARACTERS).rstrip(".,;") for item in items))
+    clean = tuple(item for item in clean if item)
+    if not clean:
+        raise ToolError("no item was given; say what, e.g. 'milk'")
+    if len(clean) > N_MAX_ITEMS:
+        raise ToolError(f"{len(clean)} items were given; expected at most {N_MAX_ITEMS} at once")
+    return clean
+
+
+_LIST_WORDS = re.compile(r"^(?:my|the|our|a|an)\s+|\s*\blist\s*$", re.I)
+
+
+def _list_name(name: object) -> str:
+    """`the shopping list` is `shopping`."""
+    clean = _line(name, "name of the list", N_MAX_TITLE_CHARACTERS)
+    short = _LIST_WORDS.sub("", _LIST_WORDS.sub("", clean)).strip()
+    if not short:
+        raise ToolError(f"{clean!r} does not say which list; give its name, e.g. 'shopping'")
+    return short
+
+
+def _list_id(name: object, call: CallContext) -> NoteId | None:
+    """The note that is this list, or None."""
+    sought = _slug(_list_name(name))
+    known = _ids(call.workspace)
+    for candidate in (sought, f"{sought}-list"):
+        if candidate in known:
+            return NoteId(candidate)
+    for id in known:
+        content = _content(id, call)
+        title = _parts(id, content)[0] if content is not None else ""
+        if title and _slug(_LIST_WORDS.sub("", _LIST_WORDS.sub("", title))) == sought:
+            return id
+    return None
+
+
+def _existing_list(name: object, call: CallContext) -> tuple[NoteId, str]:
+    id = _list_id(name, call)
+    if id is None:
+        lists = [
+            _item_list(other, content.split("\n")).name
+            for other in _ids(call.workspace)
+            if (content := _content(other, call)) is not None and re.search(r"^\s*[-*+] \[[ xX]\] ", content, re.M)
+        ]
+        known = f"there are {names(lists, 10)}" if lists else "there are no lists yet"
+        raise NotFound(f"no list {_list_name(name)!r}; {known}")
+    return _existing(id, call)
+
+
+def _item_list(id: NoteId, lines: Sequence[str]) -> ItemList:
+    title = _parts(id, "\n".join(lines))[0]
+    name = _LIST_WORDS.sub("", title).strip() or title
+    open_items = [entry.text for line in lines if (entry := _entry(line)) and not entry.is_done]
+    return ItemList(name[0].lower() + name[1:] if name[1:2].islower() else name, open_items)
+
+
+# ── Files ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _ids(workspace: Workspace) -> tuple[NoteId, ...]:
+    paths = workspace.list(ROOT, "*.md")
+    return tuple(
+        NoteId(path.removeprefix(ROOT + "/").removesuffix(".md")) for path in paths if "/." not in path[len(ROOT) :]
+    )
+
+
+def _path(id: str) -> FilePath:
+    return FilePath(f"{ROOT}/{id}.md")
+
+
+def _content(id: NoteId, call: CallContext) -> str | None:
+    """The note's text, or None (with a notice) when it is too large or no text."""
+    path = _path(id)
+    if call.workspace.stat(path).size_bytes <= N_MAX_NOTE_BYTES:
+        text = decoded(call.workspace.read(path))
+        if text is not None:
+            return text.replace("\r\n", "\n")
+    notice = f"{path} was left out: it is no text or larger than 1 MB."
+    if notice not in call.notices:
+        call.notices.append(notice)
+    return None
+
+
+def _existing(note: object, call: CallContext) -> tuple[NoteId, str]:
+    """Id and text of a note given by its id or its very title.
+
+    Raises:
+        NotFound, Ambiguous: No note, or several. ToolError: It cannot be read.
+    """
+    if not isinstance(note, str) or not note.strip():
+        raise NotFound(f"{note!r} is no note; give its id or title, as find_notes tells it")
+    known = _ids(call.workspace)
+    found = [id for id in known if id == note]
+    if not found:
+        sought = _slug(note)
+        found = [
+            id for id in known if (text := _content(id, call)) is not None and _slug(_parts(id, text)[0]) == sought
+        ]
+    if len(found) > 1:
+        raise Ambiguous(f"several notes are called {note!r}: {names(found)}; say which one by its id")
+    if not found:
+        raise NotFound(f"no note {note[:100]!r}; find_notes lists what is there")
+    content = _content(found[0], call)
+    if content is None:
+        raise ToolError(f"{_path(found[0])!r} is no text or larger than 1 MB; open it in an editor")
+    return found[0], content
+
+
+def _write(id: NoteId, content: str, call: CallContext) -> None:
+    call.workspace.write(_path(id), text_bytes(content, "note", N_MAX_NOTE_BYTES))
+
+
+def _note(id: NoteId, content: str, modified: dt.datetime) -> Note:
+    title, body = _parts(id, content)
+    return Note(
+        id, title, body if len(body) <= N_MAX_SHOWN_CHARACTERS else body[:N_MAX_SHOWN_CHARACTERS] + "…", modified
+    )
+
+
+_HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*#*\s*$")
+
+
+def _parts(id: str, content: str) -> tuple[str, str]:
+    """Title and text: the first heading is the title, else the first words; a bare list has its file's name."""
+    text = re.sub(r"\A---\n.*?\n---\n", "", content, count=1, flags=re.S).strip()
+    first, _, rest = text.partition("\n")
+    heading = _HEADING.match(first)
+    if heading:
+        return heading[1][:N_MAX_TITLE_CHARACTERS], rest.strip()
+    is_list = _MARKER.match(first)
+    return ("" if is_list else _short_title(text, 5)) or id.rpartition("/")[2].replace("-", " "), text
+
+
+def _short_title(text: str, n_words: int) -> str:
+    """The first words of the first line."""
+    first = text.strip().partition("\n")[0]
+    words = _MARKER.sub("", first).split()
+    shown = " ".join(words[:n_words])
+    return shown if len(words) <= n_words and len(shown) <= 60 else shown[:60].rstrip(" ,;:") + "…"
+
+
+def _slug(text: str) -> str:
+    return "-".join(re.findall(r"[^\W_]+", fold(text)))[:60].strip("-")
+
+
+def _free_id(title: str, call: CallContext) -> NoteId:
+    """A file name for a new note, from its title; never that of another note."""
+    # Letters of three bytes and more make long names: what a file name may hold is counted in bytes.
+    slug = (
+        _slug(title).encode()[:150].decode(errors="ignore")
+        or f"note-{hashlib.sha256(call.key.encode()).hexdigest()[:8]}"
+    )
+    number, id = 1, slug
+    while call.workspace.exists(_path(id)):
+        number += 1
+        id = f"{slug}-{number}"
+    return NoteId(id)
+
+
+def _body(text: object) -> str:
+    if not isinstance(text, str):
+        raise ToolError(f"the text of the note is {text!r}; expected text")
+    text_bytes(text, "text of the note", N_MAX_NOTE_BYTES - 1000)
+    return text.replace("\r\n", "\n").strip()
+
+
+def _line(text: object, what: str, n_max: int) -> str:
+    """One line of text. Raises: ToolError: Too long, or no text."""
+    if not isinstance(text, str):
+        raise ToolError(f"the {what} is {text!r}; expected text")
+    clean = " ".join(text.split())
+    if len(clean) > n_max:
+        raise ToolError(f"the {what} has {len(clean)} characters; expected at most {n_max}; shorten it")
+    text_bytes(clean, what, 10_000)
+    wrong = next((c for c in clean if c < " " or c == "\x7f"), "")
+    if wrong:
+        raise ToolError(f"the {what} holds the character {wrong!r}, which is not text; leave it out")
+    return clean
+
+
+TOOLS = (add_note, find_notes, append_to_note, delete_note, add_to_list, read_list, remove_from_list)
