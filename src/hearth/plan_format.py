@@ -71,6 +71,7 @@ class _Argument(_Loose):
 class _Node(_Loose):
     task: str
     arguments: list[_Argument | str] = Field(default_factory=list)
+    after: list[int] = Field(default_factory=list)
 
 
 class _Link(_Loose):
@@ -87,6 +88,7 @@ class _Line(_Loose):
     task_nodes: list[_Node] = Field(default_factory=list)
     task_links: list[_Link] = Field(default_factory=list)
     source: str = ""
+    confidence: float = 0.0
 
 
 # ── Tools ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -238,8 +240,8 @@ def plan_from_json(data: Mapping[str, Any]) -> Plan:
         raise PlanError(f"the plan is malformed: {_first(error)}") from None
     offer = data.get("offer")
     return Plan(
-        steps=_steps(line, data),
-        confidence=float(data.get("confidence") or 0.0),
+        steps=_steps(line),
+        confidence=line.confidence,
         planner=str(data.get("planner") or ""),
         rests_on=tuple(str(i) for i in data.get("rests_on") or ()),
         unserved=tuple(str(i) for i in data.get("unserved") or ()),
@@ -247,12 +249,10 @@ def plan_from_json(data: Mapping[str, Any]) -> Plan:
     )
 
 
-def _steps(line: _Line, data: Mapping[str, Any]) -> tuple[Step, ...]:
-    raw = data.get("task_nodes") or []
+def _steps(line: _Line) -> tuple[Step, ...]:
     steps = []
     for index, node in enumerate(line.task_nodes):
         arguments = {a.name: decode_argument(a.value) for a in node.arguments if isinstance(a, _Argument)}
-        after = raw[index].get("after", ()) if isinstance(raw[index], Mapping) else ()
         text = line.task_steps[index] if index < len(line.task_steps) else ""
         replaces = raw[index].get("replaces") if isinstance(raw[index], Mapping) else None
         steps.append(
@@ -351,7 +351,7 @@ def read_demonstrations(path: Path) -> Iterator[Demonstration]:
         yield Demonstration(
             id=str(line.id) or f"{path.stem}-{number}",
             request=line.user_request,
-            plan=Plan(_steps(line, data)),
+            plan=Plan(_steps(line)),
             tools=tuple(line.tools),
             source=line.source or "shipped",
             now=line.now,

@@ -78,8 +78,14 @@ def test_links_without_references_become_order() -> None:
         {"task_nodes": [{"task": "a", "arguments": [{"name": 3}]}]},
     ],
 )
-def test_a_malformed_plan_names_the_field(data: dict[str, Any]) -> None:
+def test_a_malformed_plan_names_the_field_of_its_nodes(data: dict[str, Any]) -> None:
     with pytest.raises(PlanError, match="task_nodes"):
+        plan_from_json(data)
+
+
+@pytest.mark.parametrize("data", [{"confidence": "high"}, {"task_nodes": [{"task": "a", "after": ["x"]}]}])
+def test_numbers_that_are_none_are_named(data: dict[str, Any]) -> None:
+    with pytest.raises(PlanError, match="confidence|after"):
         plan_from_json(data)
 
 
