@@ -259,7 +259,7 @@ def _steps(line: _Line) -> tuple[Step, ...]:
             Step(
                 node.task,
                 arguments,
-                tuple(int(i) for i in after),
+                tuple(node.after),
                 text,
                 replaces if isinstance(replaces, int) else None,
             )
