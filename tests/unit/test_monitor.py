@@ -375,7 +375,7 @@ def test_undo_of_a_tool_that_is_gone_or_fails() -> None:
     def broken(arguments: Mapping[str, object], result: Plain, context: CallContext) -> None:
         raise OSError("server away")
 
-    with pytest.raises(DeniedError, match="cannot undo 'gone': it is not registered any more; install its plug-in"):
+    with pytest.raises(NotFound, match="cannot undo 'gone': it is not registered any more; install its plug-in"):
         monitor().undo("gone", {}, None, make_call())
     with pytest.raises(ToolCrashed, match="'book' failed with OSError: server away"):
         monitor(True, {}, undoable(broken)).undo("book", {"at": "2026-11-20T10:00:00"}, "b1", make_call())

@@ -16,7 +16,7 @@ import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hearth.errors import DeniedError, HearthError, NotInEnum, ToolCrashed
+from hearth.errors import DeniedError, HearthError, NotFound, NotInEnum, ToolCrashed
 from hearth.functions import from_plain
 from hearth.guard.approval import question
 from hearth.guard.labels import StepLabels, Value, result_label
@@ -120,6 +120,8 @@ class Monitor:
         decoded = self._decoded(tool.spec, {name: value.data for name, value in arguments.items()}, context)
         try:
             result = tool.call(decoded, context)
+        except DeniedError as error:  # the guard's own word: from a tool it would pass for a call that never was
+            raise _crashed(tool.spec.name, error) from error
         except HearthError:
             raise
         except BaseException as error:  # in a worker thread even SystemExit and KeyboardInterrupt are the tool's own
@@ -131,12 +133,12 @@ class Monitor:
         """Have a tool compensate a call the owner takes back; changes to files are the journal's part.
 
         Raises:
-            DeniedError: No such tool is registered any more.
+            NotFound: No such tool is registered any more.
             HearthError: It cannot be undone, as the tool says; ToolCrashed when it failed otherwise.
         """
         tool = self._tools.get(tool_name)
         if tool is None:
-            raise DeniedError(f"cannot undo {tool_name!r}: it is not registered any more; install its plug-in")
+            raise NotFound(f"cannot undo {tool_name!r}: it is not registered any more; install its plug-in")
         decoded = self._decoded(tool.spec, arguments, context)
         try:
             tool.undo(decoded, result, context)

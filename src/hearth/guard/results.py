@@ -133,7 +133,8 @@ def _check_record(item: Plain, spec: ToolSpec, kind: str) -> None:
         raise _wrong(spec, item, f"declared {spec.returns}, a record with {', '.join(spec.fields)}")
     for name, field_kind in spec.fields.items():
         if name not in item:
-            raise BadResult(f"{spec.name!r} returned {kind} records without {name!r}; declared {', '.join(spec.fields)}")
+            declared = ", ".join(spec.fields)
+            raise BadResult(f"{spec.name!r} returned {kind} records without {name!r}; declared {declared}")
         if not _fits(item[name], field_kind):
             raise _wrong(spec, item[name], f"declared {field_kind}", f" as {name!r}")
 

@@ -1,0 +1,479 @@
+"""A plan becomes results: each step is on disk before it starts and after it ends, and none is silently done twice.
+
+Steps that only read run side by side; steps that change or send something run one at a time, in plan order, so that two
+of them never race for one file. Each has its own time limit; what the tool marks transient is tried again; a step that
+fails leaves the owner's files as before, because the executor itself takes its changes back through the journal. After
+a crash `resume` takes back half-done changes and runs them again under the same key; what was being sent and may have
+gone out is reported as `unknown`, never repeated.
+
+Covered: tools that raise, hang, return nonsense, or exit; Ctrl-C; a process killed anywhere.
+Not covered: changes a tool makes outside the workspace (a remote calendar) rely on its idempotency key; a hung tool's
+thread cannot be ended, it is cut off from the workspace and left behind.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from queue import Empty, SimpleQueue
+from typing import Protocol
+
+from hearth.acting.binding import bind
+from hearth.errors import (
+    BadResult,
+    CancelledError,
+    DeniedError,
+    HearthError,
+    ToolCrashed,
+    ToolTimeout,
+    TransientToolError,
+)
+from hearth.guard.labels import Value, run_order
+from hearth.guard.monitor import Monitor
+from hearth.protocols import CallContext, FileStat, Workspace
+from hearth.trace import StartedStep, Trace, UnfinishedEpisode
+from hearth.types import PUBLIC, Plan, StepResult, StepStatus, ToolSpec
+from hearth.workspace import RollbackReport
+
+MAX_PARALLEL = 4
+"""Steps that run side by side."""
+GRACE_S = 1.0
+"""How long a changing step that is stopped may take to notice."""
+MAX_SLEEP_S = 3600.0
+RETRY_DELAY_S = 0.2
+"""Before the second attempt; doubled before each further one."""
+
+
+class Journal(Protocol):
+    """What can take a call's changes back; `workspace.Folder` is one."""
+
+    def rollback(self, key: str) -> RollbackReport: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """What running a plan needs."""
+
+    monitor: Monitor
+    trace: Trace
+    make_context: Callable[[str, dt.datetime], CallContext]
+    journal: Journal
+    grace_s: float
+    retry_delay_s: float
+    idle: list[_Worker] = field(default_factory=list)
+
+
+class Executor:
+    """Runs plans that the monitor has allowed, one plan at a time."""
+
+    def __init__(
+        self,
+        monitor: Monitor,
+        trace: Trace,
+        make_context: Callable[[str, dt.datetime], CallContext],
+        journal: Journal,
+        *,
+        grace_s: float = GRACE_S,
+        retry_delay_s: float = RETRY_DELAY_S,
+    ) -> None:
+        """Put together.
+
+        Args:
+            make_context: What a call gets, by idempotency key and time; a new `cancelled` each time.
+        """
+        self._parts = _Parts(monitor, trace, make_context, journal, grace_s, retry_delay_s)
+        self._current: _Run | None = None
+
+    def run(
+        self,
+        episode_id: str,
+        plan: Plan,
+        tools: Mapping[str, ToolSpec],
+        now: dt.datetime,
+        done: Sequence[StepResult] = (),
+    ) -> tuple[StepResult, ...]:
+        """Run every step of `plan` that has no result yet.
+
+        Args:
+            episode_id: An episode begun in the trace; with the step's number it makes the idempotency key.
+            now: `CallContext.now` of every step: when the request was made.
+            done: Results there are already (of an earlier round, or from before a crash); they stand, whatever they
+                say, and what needs one that did not end well is skipped.
+        Returns:
+            One result per step, in plan order; failures are results, not exceptions.
+        Raises:
+            KeyboardInterrupt, CancelledError: The owner stopped it. Every step has its record; steps that were running
+                were given a moment to end, and were taken back where that was possible.
+            StoreError: A record could not be written; nothing was started without one.
+        """
+        self._current = run = _Run(self._parts, episode_id, plan, tools, now, done)
+        try:
+            return run.complete()
+        except (KeyboardInterrupt, CancelledError):
+            run.stop()
+            raise
+        except BaseException:
+            run.cut_off()
+            raise
+        finally:
+            self._current = None
+
+    def resume(self, left: UnfinishedEpisode) -> tuple[StepResult, ...]:
+        """Carry on an episode that a crash cut off.
+
+        A step that was cut off is run again when it only reads, or when it changes something and its half-done changes
+        could be taken back; it becomes `unknown` when something else has changed the same files since, or when it may
+        have sent something. `StepResult.n_attempts` counts the attempt before the crash.
+
+        Returns:
+            One result per step; those there were when nothing may be run (no plan, or it was not allowed).
+        """
+        if left.plan is None or left.ruling is None or left.ruling.verdict != "allow":
+            return left.results
+        ruling = self._parts.monitor.readmit(left.plan, left.ruling)
+        over = [result for started in left.started if (result := self._cut_off(started)) is not None]
+        again = {started.step for started in left.started} - {result.step for result in over}
+        if ruling.verdict != "allow":
+            known = {result.step for result in (*left.results, *over)}
+            rest = [index for index in range(len(left.plan.steps)) if index not in known]
+            over += [StepResult(k, "denied", error=ruling.reason, error_kind="DeniedError") for k in rest]
+        if over:
+            self._parts.trace.steps(left.id, finished=over, started=())
+        tools = self._parts.monitor.specs
+        results = self.run(left.id, left.plan, tools, left.request.now, (*left.results, *over))
+        return tuple(replace(r, n_attempts=r.n_attempts + 1) if r.step in again else r for r in results)
+
+    def _cut_off(self, started: StartedStep) -> StepResult | None:
+        """The result of a step that must not be run again; None when it may, with its changes taken back."""
+        if started.effect == "none":
+            return None
+        spec = self._parts.monitor.specs.get(started.tool)
+        if spec is None or not spec.is_idempotent:
+            why = "cannot be repeated safely" if spec else "is not installed any more"
+            error = f"it was cut off and may or may not have been done; {started.tool} {why}, so please check"
+            return StepResult(started.step, "unknown", error=error, error_kind="ToolTimeout", key=started.key)
+        conflicts = self._parts.journal.rollback(started.key).conflicts
+        if conflicts:
+            error = _in_the_way(started.tool, conflicts)
+            return StepResult(started.step, "unknown", error=error, error_kind="Conflict", key=started.key)
+        return None
+
+    def cancel(self) -> None:
+        """Stop the plan that is running, from another thread: `run` raises CancelledError in its own."""
+        run = self._current
+        if run is not None:
+            run.arrivals.put(None)
+
+    def close(self) -> None:
+        """Let the idle threads end. They are daemons: nothing waits for them at exit either way."""
+        while self._parts.idle:
+            self._parts.idle.pop().jobs.put(None)
+
+
+# ── Steps that run ────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(slots=True, eq=False)
+class _Job:
+    """One step that is running: its worker writes the outcome and then `is_over`, the run reads it after."""
+
+    index: int
+    spec: ToolSpec
+    arguments: Mapping[str, Value]
+    context: CallContext
+    started: StartedStep
+    leash: _Leash | None
+    deadline: float = 0.0
+    worker: _Worker | None = None
+    value: Value | None = None
+    error: BaseException | None = None
+    n_attempts: int = 0
+    duration_ms: float = 0.0
+    is_over: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Worker:
+    """A daemon thread that runs one job at a time, so that a hung tool does not keep the process from ending."""
+
+    jobs: SimpleQueue[tuple[_Run, _Job] | None] = field(default_factory=SimpleQueue)
+
+    def start(self) -> _Worker:
+        threading.Thread(target=self._work, name="hearth-step", daemon=True).start()
+        return self
+
+    def _work(self) -> None:
+        while (item := self.jobs.get()) is not None:
+            run, job = item
+            run.attempt(job)
+            job.is_over = True
+            run.arrivals.put(job)
+
+
+class _Leash:
+    """The workspace of one call, which can be cut: a tool that was given up on changes no file afterwards."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._lock = threading.Lock()
+        self._is_cut = False
+
+    def cut(self, within_s: float) -> bool:
+        """Let no write begin any more; False when one is still going on after `within_s`."""
+        is_quiet = self._lock.acquire(timeout=within_s)
+        self._is_cut = True
+        if is_quiet:
+            self._lock.release()
+        return is_quiet
+
+    def _check(self) -> None:
+        if self._is_cut:
+            raise CancelledError("this call was stopped; nothing more is written for it")
+
+    def write(self, path: str, data: bytes) -> None:
+        with self._lock:
+            self._check()
+            self._workspace.write(path, data)
+
+    def delete(self, path: str) -> None:
+        with self._lock:
+            self._check()
+            self._workspace.delete(path)
+
+    def read(self, path: str) -> bytes:
+        return self._workspace.read(path)
+
+    def exists(self, path: str) -> bool:
+        return self._workspace.exists(path)
+
+    def list(self, folder: str = "", pattern: str = "*") -> tuple[str, ...]:
+        return self._workspace.list(folder, pattern)
+
+    def modified(self, path: str) -> dt.datetime:
+        return self._workspace.modified(path)
+
+    def stat(self, path: str) -> FileStat:
+        return self._workspace.stat(path)
+
+
+class _Run:
+    """One plan on its way. Everything but `attempt` happens in the thread that called `Executor.run`."""
+
+    def __init__(
+        self,
+        parts: _Parts,
+        episode_id: str,
+        plan: Plan,
+        tools: Mapping[str, ToolSpec],
+        now: dt.datetime,
+        done: Sequence[StepResult],
+    ) -> None:
+        self._parts = parts
+        self._episode_id = episode_id
+        self._plan = plan
+        self._tools = tools
+        self._now = now
+        self._results: dict[int, StepResult] = {result.step: result for result in done}
+        self._unrecorded: list[StepResult] = []
+        self._needs = [step.needs() for step in plan.steps]
+        self._waiting = [index for index in run_order(plan) if index not in self._results]
+        self._running: dict[int, _Job] = {}
+        self.arrivals: SimpleQueue[_Job | None] = SimpleQueue()
+        """Jobs that are over; None asks the run to stop."""
+
+    def complete(self) -> tuple[StepResult, ...]:
+        """Start what can start, wait for what ends, until nothing is left."""
+        while True:
+            jobs = self._next_jobs()
+            if jobs or self._unrecorded:
+                # One transaction: the end of a step and the start of the next are on disk before that one begins.
+                started = [job.started for job in jobs]
+                self._parts.trace.steps(self._episode_id, finished=self._unrecorded, started=started)
+                self._unrecorded = []
+            for job in jobs:
+                self._submit(job)
+            if not self._running:
+                return tuple(self._results[index] for index in sorted(self._results))
+            self._wait()
+
+    # ── Starting ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def _next_jobs(self) -> list[_Job]:
+        """Steps to start now; those that cannot start at all get their result."""
+        jobs: list[_Job] = []
+        waiting, self._waiting = self._waiting, []
+        is_changing = any(job.spec.effect != "none" for job in self._running.values())
+        for index in waiting:
+            spec = self._tools[self._plan.steps[index].tool]
+            if any(need not in self._results for need in self._needs[index]):
+                self._waiting.append(index)
+            elif blocking := [need for need in self._needs[index] if self._results[need].status != "done"]:
+                tool = self._plan.steps[min(blocking)].tool
+                self._end(
+                    StepResult(index, "skipped", error=f"{tool} did not end well, and this needs it", n_attempts=0)
+                )
+            elif len(self._running) >= MAX_PARALLEL or (is_changing and spec.effect != "none"):
+                self._waiting.append(index)
+            else:
+                try:
+                    arguments = bind(self._plan, index, self._results, self._tools)
+                except HearthError as error:
+                    kind = type(error).__name__
+                    self._end(StepResult(index, "failed", error=str(error), error_kind=kind, n_attempts=0))
+                else:
+                    self._running[index] = job = self._job(index, spec, arguments)
+                    jobs.append(job)
+                    is_changing = is_changing or spec.effect != "none"
+        return jobs
+
+    def _job(self, index: int, spec: ToolSpec, arguments: Mapping[str, Value]) -> _Job:
+        key = f"{self._episode_id}-{index}"
+        context = self._parts.make_context(key, self._now)
+        leash = None
+        if spec.effect != "none":
+            leash = _Leash(context.workspace)
+            context = replace(context, workspace=leash)
+        plain = {name: value.data for name, value in arguments.items()}
+        started = StartedStep(index, spec.name, key, plain, self._now, spec.effect)
+        return _Job(index, spec, arguments, context, started, leash)
+
+    def _submit(self, job: _Job) -> None:
+        job.worker = self._parts.idle.pop() if self._parts.idle else _Worker().start()
+        job.deadline = time.monotonic() + job.spec.timeout_s
+        job.worker.jobs.put((self, job))
+
+    # ── In a worker's thread ──────────────────────────────────────────────────────────────────────────────
+
+    def attempt(self, job: _Job) -> None:
+        """Call the tool, again after a transient failure, and leave the outcome in `job`."""
+        began = time.perf_counter()
+        delay_s = self._parts.retry_delay_s
+        is_open = True
+        while is_open:
+            job.n_attempts += 1
+            try:
+                job.value = self._parts.monitor.call(self._plan, job.index, job.arguments, job.context)
+                job.error = None
+                is_open = False
+            except TransientToolError as error:
+                job.error = error
+                is_open = job.n_attempts <= job.spec.n_retries and not job.context.cancelled.wait(delay_s)
+                if is_open and job.leash is not None:
+                    is_open = not self._parts.journal.rollback(job.started.key).conflicts
+                delay_s *= 2
+            except BaseException as error:  # whatever it is, the run must learn that this step is over
+                job.error = error
+                is_open = False
+        job.duration_ms = (time.perf_counter() - began) * 1000
+
+    # ── Ending ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _wait(self) -> None:
+        """Wait until a step ends or runs out of time, and give all that have their results."""
+        if self._is_asked_to_stop(min(job.deadline for job in self._running.values())):
+            raise CancelledError("the run was stopped")
+        over = [job for job in self._running.values() if job.is_over]
+        late = [job for job in self._running.values() if not job.is_over and time.monotonic() >= job.deadline]
+        self._halt(late, [job for job in late if job.leash is not None])
+        for job in (*over, *late):
+            self._settle(job, ToolTimeout(f"{job.spec.name} did not answer within {job.spec.timeout_s:g} s"))
+
+    def _is_asked_to_stop(self, until: float) -> bool:
+        """Sleep until something arrives or `until` has come."""
+        try:
+            is_stop = self.arrivals.get(timeout=min(max(0.0, until - time.monotonic()), MAX_SLEEP_S)) is None
+            while not is_stop:
+                is_stop = self.arrivals.get_nowait() is None
+        except Empty:
+            return False
+        return True
+
+    def _halt(self, jobs: Iterable[_Job], awaited: Sequence[_Job]) -> None:
+        """Tell `jobs` to stop and give `awaited` a moment to."""
+        for job in jobs:
+            job.context.cancelled.set()
+        until = time.monotonic() + self._parts.grace_s
+        while any(not job.is_over for job in awaited) and time.monotonic() < until:
+            self._is_asked_to_stop(until)
+
+    def _settle(self, job: _Job, halted: HearthError) -> None:
+        """Give `job` its result; `halted` is why it was told to stop, if it was."""
+        is_over = job.is_over
+        assert job.worker is not None
+        if is_over:
+            self._parts.idle.append(job.worker)
+        else:
+            job.worker.jobs.put(None)
+        self._end(self._result(job, is_over, halted))
+        del self._running[job.index]
+
+    def _result(self, job: _Job, is_over: bool, halted: HearthError) -> StepResult:
+        status: StepStatus = "done"
+        value, error, kind = job.value, "", ""
+        if not is_over or job.error is not None:
+            fault = halted if not is_over or job.context.cancelled.is_set() else job.error
+            status, error = self._fault(job, is_over, fault)
+            value, kind = None, type(fault).__name__
+        return StepResult(
+            step=job.index,
+            status=status,
+            value=value.data if value is not None else None,
+            label=value.label if value is not None else PUBLIC,
+            error=error,
+            error_kind=kind,
+            duration_ms=job.duration_ms,
+            n_attempts=job.n_attempts,
+            key=job.started.key,
+        )
+
+    def _fault(self, job: _Job, is_over: bool, fault: BaseException | None) -> tuple[StepStatus, str]:
+        """Status and sentence of a step that did not end well; what it changed is taken back."""
+        text = str(fault)
+        if isinstance(fault, DeniedError):
+            return "denied", text
+        if job.leash is None:
+            return "failed", text
+        is_declared = is_over and not isinstance(job.error, ToolCrashed | BadResult | CancelledError)
+        if job.spec.effect == "send" and not is_declared:
+            return "unknown", f"{text}; it may or may not have been done, so please check"
+        if not job.leash.cut(self._parts.grace_s):
+            return "unknown", f"{text}; it is still writing, so please check what it changed"
+        conflicts = self._parts.journal.rollback(job.started.key).conflicts
+        if conflicts:
+            return "unknown", f"{text}; {_in_the_way(job.spec.name, conflicts)}"
+        if not is_over:
+            return "unknown", f"{text}; its changes to your files were taken back, what it did elsewhere is not known"
+        return "failed", text
+
+    def _end(self, result: StepResult) -> None:
+        self._results[result.step] = result
+        self._unrecorded.append(result)
+
+    def stop(self) -> None:
+        """Start nothing more, give what runs a moment to end, and record every step."""
+        jobs = [job for job in self._running.values() if job.worker is not None]
+        self._halt(jobs, jobs)
+        for job in jobs:
+            self._settle(job, CancelledError("it was stopped"))
+        for index in range(len(self._plan.steps)):
+            if index not in self._results:
+                error = "it was stopped before it began"
+                self._end(StepResult(index, "skipped", error=error, error_kind="CancelledError", n_attempts=0))
+        self._parts.trace.steps(self._episode_id, finished=self._unrecorded, started=())
+
+    def cut_off(self) -> None:
+        """Start nothing more and keep what runs from the workspace; what became of it is found out by `resume`."""
+        for job in self._running.values():
+            job.context.cancelled.set()
+            if job.leash is not None:
+                job.leash.cut(0)
+            if job.worker is not None:
+                job.worker.jobs.put(None)
+
+
+def _in_the_way(tool: str, conflicts: Sequence[str]) -> str:
+    files = ", ".join(repr(path) for path in conflicts)
+    return f"{tool} was cut off, and {files} changed since, so its changes could not be taken back; please check"
