@@ -72,6 +72,7 @@ class _Node(_Loose):
     task: str
     arguments: list[_Argument | str] = Field(default_factory=list)
     after: list[int] = Field(default_factory=list)
+    replaces: int | None = None
 
 
 class _Link(_Loose):
@@ -254,16 +255,7 @@ def _steps(line: _Line) -> tuple[Step, ...]:
     for index, node in enumerate(line.task_nodes):
         arguments = {a.name: decode_argument(a.value) for a in node.arguments if isinstance(a, _Argument)}
         text = line.task_steps[index] if index < len(line.task_steps) else ""
-        replaces = raw[index].get("replaces") if isinstance(raw[index], Mapping) else None
-        steps.append(
-            Step(
-                node.task,
-                arguments,
-                tuple(node.after),
-                text,
-                replaces if isinstance(replaces, int) else None,
-            )
-        )
+        steps.append(Step(node.task, arguments, tuple(node.after), text, node.replaces))
     return _order_from_links(tuple(steps), line.task_links)
 
 
