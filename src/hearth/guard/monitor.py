@@ -12,9 +12,8 @@ executor's part), and code in this process that calls a tool's function itself.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hearth.errors import DeniedError, HearthError, NotFound, NotInEnum, ToolCrashed
 from hearth.functions import from_plain
@@ -96,7 +95,10 @@ class Monitor:
         return f'; ask at a terminal, pass --yes, or write ruling = "allow" under [policy.{asking[0]}] in hearth.toml'
 
     def _remember(self, plan: Plan, labels: tuple[StepLabels, ...]) -> None:
-        steps = copy.deepcopy(plan.steps)
+        steps = tuple(
+            replace(step, arguments={name: _copied(value) for name, value in step.arguments.items()})
+            for step in plan.steps
+        )
         self._allowed[id(plan)] = _Allowed(plan, steps, labels)
         while len(self._allowed) > MAX_ALLOWED_PLANS:
             del self._allowed[next(iter(self._allowed))]
@@ -196,6 +198,14 @@ class Monitor:
                 )
             decoded[name] = from_plain(value, parameter.type, context.now.tzinfo)
         return decoded
+
+
+def _copied(argument: Argument) -> Argument:
+    if isinstance(argument, list):
+        return [_copied(item) for item in argument]
+    if isinstance(argument, dict):
+        return {key: _copied(item) for key, item in argument.items()}
+    return argument
 
 
 def _matches(argument: Argument, value: Plain) -> bool:
