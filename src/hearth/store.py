@@ -138,6 +138,10 @@ MIGRATIONS: tuple[str, ...] = (
     );
     CREATE INDEX disclosure_episode ON disclosure (episode) WHERE episode <> '';
     """,
+    # 3: which steps the owner took back
+    """
+    ALTER TABLE step ADD COLUMN is_undone INTEGER NOT NULL DEFAULT 0;
+    """,
 )
 """Schema changes, first to last; a file's `user_version` says how many it has. Never edit one that was released."""
 

@@ -68,6 +68,8 @@ class CallRecord:
     started: StartedStep | None
     """None for a step that was never called (denied, skipped)."""
     result: StepResult | None
+    is_undone: bool = False
+    """True when the owner took it back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +174,12 @@ class Trace:
             self._written.pop(episode.id, None)
             self._numbers.pop(episode.id, None)
 
+    def mark_undone(self, id: str, step: int) -> None:
+        """Note that the owner took a step back. Raises: NotFound: No such episode."""
+        place = self._number(id) * N_MAX_STEPS + step
+        with self._store.transaction() as cursor:
+            cursor.execute("UPDATE step SET is_undone=1 WHERE place=?", (place,))
+
     # ── Reading ───────────────────────────────────────────────────────────────────────────────────────────
 
     def episode(self, id: str) -> Episode:
@@ -195,7 +203,11 @@ class Trace:
             NotFound: No such episode.
         """
         return tuple(
-            CallRecord(_started(row) if row["started"] else None, self._result(row) if row["status"] else None)
+            CallRecord(
+                _started(row) if row["started"] else None,
+                self._result(row) if row["status"] else None,
+                bool(row["is_undone"]),
+            )
             for row in self._rows(self._number(id))
         )
 
