@@ -134,12 +134,10 @@ class Network(_Table):
 
 
 class Planning(_Table):
-    """How sure a plan must be, and how long a step may take."""
+    """How sure a plan must be."""
 
-    min_confidence: float = Field(default=0.35, ge=0, le=1)
-    """Below it the next planner of the cascade is asked, or the request is refused."""
-    step_timeout_s: float = Field(default=30, gt=0)
-    """Upper bound for one step; a tool may set a lower one."""
+    ask_below: float = Field(default=0.7, ge=0, le=1)
+    """A plan less confident than this is put to the language model, too, when one is configured."""
 
 
 class Settings(_Table):
@@ -236,9 +234,15 @@ def read_settings(path: Path) -> Settings:
     except OSError as error:
         raise ConfigError(f"cannot read {str(path)!r}: {error.strerror}; mend its permissions") from None
     try:
-        data = tomllib.loads(raw.decode("utf-8-sig"))
+        return parse_settings(raw.decode("utf-8-sig"), path)
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start}); save it as UTF-8") from None
+
+
+def parse_settings(text: str, path: Path) -> Settings:
+    """Check the text of a `hearth.toml`; `path` is named in messages. Raises: ConfigError."""
+    try:
+        data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path}: {error}; mend that line (see docs/reference/config.md)") from None
     try:

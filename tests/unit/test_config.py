@@ -93,7 +93,7 @@ def test_a_missing_or_unreadable_file_says_what_to_do(tmp_path: Path) -> None:
 
 def test_wrong_encoding_is_named(tmp_path: Path) -> None:
     (tmp_path / "hearth.toml").write_bytes("[owner]\nname = 'Jörg'".encode("latin-1"))
-    with pytest.raises(ConfigError, match="not UTF-8 text .* at byte 17"):
+    with pytest.raises(ConfigError, match=r"not UTF-8 text .* at byte 17"):
         read_settings(tmp_path / "hearth.toml")
 
 
