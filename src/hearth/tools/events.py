@@ -25,7 +25,6 @@ from hearth.types import EmailAddress
 
 FOLDER = "calendar"
 _OCCURRENCE = re.compile(r"(?P<uid>.+)#(?P<recurrence>\d{8}(?:T\d{6})?)\Z", re.DOTALL)
-_WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 
 EventId = NewType("EventId", str)
 
@@ -248,6 +247,7 @@ class Events:
 
     def locate(self, event: EventId) -> Place:
         """The components that an id names. Raises: NotFound; ToolError: its file cannot be read."""
+        event = EventId(str(event))
         match = _OCCURRENCE.fullmatch(event)
         candidates = [(str(event), "")] + ([(match["uid"], match["recurrence"])] if match else [])
         for uid, recurrence in candidates:
@@ -400,7 +400,7 @@ class Place:
         delta = _wall(after) - _wall(before)
         line = master.line("RRULE")
         if line is not None:
-            master.put(new_line("RRULE", _moved_rule(line.value, before, after, delta)))
+            master.put(new_line("RRULE", ical.moved_rule(line.value, before, after, delta)))
         for component in self.components:
             items: list[Line | Component] = []
             for item in component.items:
@@ -451,26 +451,3 @@ def _later(start: When, old_start: When, old_end: When) -> When:
 
 def _wall(when: When) -> dt.datetime:
     return when.replace(tzinfo=None) if isinstance(when, dt.datetime) else dt.datetime.combine(when, dt.time())
-
-
-def _moved_rule(rule: str, before: When, after: When, delta: dt.timedelta) -> str:
-    """The rule of a series whose start moved from `before` to `after`. Raises: ToolError: it fits one day only."""
-    parts = ical.rule_parts(rule)
-    freq = parts.get("FREQ", "").lower()
-    limits = {name: value for name, value in parts.items() if name.startswith("BY")}
-    if limits and before.timetuple()[:3] != after.timetuple()[:3]:
-        own = ical.rule_parts(ical.rule_for(freq, before))
-        if limits == {name: value for name, value in own.items() if name.startswith("BY")}:
-            parts = {name: value for name, value in parts.items() if name not in limits}
-            parts |= ical.rule_parts(ical.rule_for(freq, after))
-        elif freq == "weekly" and limits == {"BYDAY": _WEEKDAYS[before.weekday()]}:
-            parts["BYDAY"] = _WEEKDAYS[after.weekday()]
-        else:
-            raise ToolError(
-                f"the series repeats by {rule!r}, which fits its day only; move one occurrence of it instead"
-            )
-    elif not limits and freq in ("monthly", "yearly"):
-        parts |= ical.rule_parts(ical.rule_for(freq, after))
-    if "UNTIL" in parts:
-        parts["UNTIL"] = ical.shifted(parts["UNTIL"], delta)
-    return ";".join(f"{name}={value}" for name, value in parts.items())

@@ -25,6 +25,7 @@ When = dt.date | dt.datetime
 
 MIN_YEAR, MAX_YEAR = 1900, 2200
 REPEATS = ("none", "daily", "weekly", "monthly", "yearly")
+_WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 _UNITS = {"DAILY": "day", "WEEKLY": "week", "MONTHLY": "month", "YEARLY": "year"}
 RECURRENCE = ("RRULE", "RDATE", "EXDATE", "EXRULE")
 
@@ -170,6 +171,12 @@ def line_like(old: Line, name: str, when: When, document: Component) -> Line:
     return new_line(name, _compact(when.astimezone(was.tzinfo)), {"TZID": old.parameter("TZID")})
 
 
+def renamed(line: Line, name: str) -> Line:
+    """The same time under another property name."""
+    params = {key: line.parameter(key) for key in ("TZID", "VALUE") if line.parameter(key)}
+    return new_line(name, line.value, params)
+
+
 def new_calendar(year: int, zone: dt.tzinfo | None, *components: Component) -> Component:
     """A document with a VCALENDAR around `components`, and the VTIMEZONE of `zone` (from `year` on) if they use it."""
     calendar = new_component(
@@ -233,6 +240,29 @@ def rule_for(repeat: str, start: dt.date) -> str:
     if repeat == "yearly" and (start.month, start.day) == (2, 29):
         return f"{rule};BYMONTH=2;BYMONTHDAY={days};BYSETPOS=-1"
     return rule
+
+
+def moved_rule(rule: str, before: When, after: When, delta: dt.timedelta) -> str:
+    """The rule of a series whose start moved from `before` to `after`. Raises: ToolError: it fits one day only."""
+    parts = rule_parts(rule)
+    freq = parts.get("FREQ", "").lower()
+    limits = {name: value for name, value in parts.items() if name.startswith("BY")}
+    if limits and before.timetuple()[:3] != after.timetuple()[:3]:
+        own = rule_parts(rule_for(freq, before))
+        if limits == {name: value for name, value in own.items() if name.startswith("BY")}:
+            parts = {name: value for name, value in parts.items() if name not in limits}
+            parts |= rule_parts(rule_for(freq, after))
+        elif freq == "weekly" and limits == {"BYDAY": _WEEKDAYS[before.weekday()]}:
+            parts["BYDAY"] = _WEEKDAYS[after.weekday()]
+        else:
+            raise ToolError(
+                f"the series repeats by {rule!r}, which fits its day only; move one occurrence of it instead"
+            )
+    elif not limits and freq in ("monthly", "yearly"):
+        parts |= rule_parts(rule_for(freq, after))
+    if "UNTIL" in parts:
+        parts["UNTIL"] = shifted(parts["UNTIL"], delta)
+    return ";".join(f"{name}={value}" for name, value in parts.items())
 
 
 def repeat_of(component: Component) -> str:
