@@ -1,82 +1,114 @@
 """Typed values found in a request, without training: the same text, time and context give the same slots.
 
-Slots never overlap, stand in the order of the text, and `text[slot.start:slot.end] == slot.text`.
+Slots never overlap, stand in the order of the text, and `text[slot.start:slot.end] == slot.text`. No text raises, and
+reading takes time linear in its length. English only: of other languages, addresses, numbers, files, quoted text,
+known names and numeric dates are still found.
+
+Views by kind, all plain data:
+
+* `time`: `datetime` (the one moment that stands for it), `date`, `start` and `end` (what was said, bounded: `end` is
+  exclusive; one of them is missing when that side is open), `time` when a clock time was said, `duration` for a range
+  of clock times, `repeat` (`daily`, `weekly`, `monthly`, `yearly`; `hourly`, `minutely`) with `repeat_every` (when not
+  1) and `repeat_days` (`MO`, …). How unsure English is read: `planning.moments` and `planning.days`.
+* `duration`: `duration` (a month counts 30 days, a year 365), and `number` with `unit` when it is of one unit.
+* `number`: `number`, `integer` when whole; of a percentage also `unit` (`percent`) and `fraction`.
+* `quantity`: `number`, `integer` when whole, `unit` (a name pint knows, or an ISO 4217 currency). `unit`: `unit`.
+* `expression`: `expression`, a sum in signs.
+* `email`: `email`. `phone`: `phone` (E.164). `url`: `url`. `file`: `path`, `name`. `quoted`: `text`.
+* `person` and other entities: `name`, the entity's name; `candidates` when ambiguous. `unknown_person`: `name`.
+* Every kind has `text`: what was written, without quotation marks.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import replace
 
-from hearth.types import Context, Plain
+from hearth.planning.names import find_names
+from hearth.planning.text import Clause, Slot, Token, listed, tokens
+from hearth.planning.times import find_times
+from hearth.planning.values import find_addresses, find_numbers, find_phones, find_quoted
+from hearth.types import Context
 
+__all__ = ["Clause", "Slot", "clauses", "find_slots", "without"]
 
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """One value said in a request."""
-
-    kind: str
-    """`time`, `duration`, `number`, `quantity`, `email`, `phone`, `url`, `file`, `quoted`, `person`,
-    `unknown_person`, or the kind of an entity of the context (`room`, …)."""
-    start: int
-    """First character of the value in the request, cue words excluded."""
-    end: int
-    """One past its last character."""
-    text: str
-    views: Mapping[str, Plain] = field(default_factory=dict)
-    """The value in every form a parameter may want, in Hearth's plain encoding (ISO 8601). See `find_slots`."""
-    cue: str = ""
-    """The words just before that say its part, lower case: `at`, `from`, `until`, `by`, `for`, `to`, `every`, …"""
-    cue_start: int = -1
-    """First character of the cue; equal to `start` when there is none."""
-    is_timed: bool = False
-    """For a time: a clock time or a moment was said, not only a day or a longer stretch."""
-    is_ambiguous: bool = False
-    """The context knows several; `views["candidates"]` lists their names."""
-
-
-@dataclass(frozen=True, slots=True)
-class Clause:
-    """A part of a request that asks for one thing."""
-
-    start: int
-    end: int
-    text: str
-    slots: tuple[Slot, ...] = ()
-    """The slots that lie in it."""
-
-
-_QUOTED = re.compile(r'"([^"\n]{1,2000})"|“([^”\n]{1,2000})”')
-_EMAIL = re.compile(r"(?<![\w.+-])[A-Za-z0-9][\w.+-]{0,63}@(?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24}\b")
-_SENTENCE = re.compile(r"(?:[.!?;]+\s+|\s+and then\s+|,?\s+then\s+)", re.IGNORECASE)
+_RANKS = {
+    kind: rank
+    for rank, kind in enumerate(
+        listed("quoted email url file person time phone expression quantity duration number unit unknown_person")
+    )
+}
+"""Of slots of equal length that overlap the first kind wins."""
+_CUE_WORDS = frozenset(
+    listed(
+        "at on in for of to from between within during over around about since until till before after by "
+        "with without into as than under above below per every each near via cc"
+    )
+)
 
 
 def find_slots(text: str, now: dt.datetime, context: Context) -> tuple[Slot, ...]:
-    """Find the typed values in a request. Never raises for any text.
+    """Find the typed values in a request.
+
+    Of overlapping values the longest counts, then the most specific kind.
 
     Args:
-        text: The request as the owner wrote it.
+        text: The request as the owner wrote it; any text.
         now: When it was asked, with time zone.
-        context: Names the owner knows, and the country that decides phone numbers and date order.
+        context: Names the owner knows, and the country that decides phone numbers and the order of 3/4/2027.
+    Raises:
+        ValueError: `now` has no time zone.
     """
-    found: list[Slot] = []
-    for match in _QUOTED.finditer(text):
-        group = 1 if match[1] is not None else 2
-        found.append(Slot("quoted", match.start(), match.end(), match[0], {"text": match[group]}, "", match.start()))
-    for match in _EMAIL.finditer(text):
-        found.append(Slot("email", match.start(), match.end(), match[0], {"email": match[0]}, "", match.start()))
-    for entity in context.entities:
-        for match in re.finditer(rf"\b{re.escape(entity.name)}\b", text, re.IGNORECASE):
-            start, end = match.span()
-            found.append(Slot(entity.kind, start, end, match[0], {"name": entity.name}, "", start))
-    found.sort(key=lambda slot: (slot.start, -slot.end))
-    kept: list[Slot] = []
-    for slot in found:
-        if not kept or slot.start >= kept[-1].end:
+    if now.tzinfo is None:
+        raise ValueError(f"the request's time {now.isoformat()!r} has no time zone; give it the owner's")
+    said = tokens(text)
+    found = [
+        *find_quoted(text),
+        *find_addresses(text),
+        *find_names(text, said, context),
+        *find_times(text, said, now, context.country),
+        *find_phones(text, context.country),
+        *find_numbers(text, said),
+    ]
+    return tuple(_finished(slot, said, place) for slot, place in _placed(_apart(text, found), said))
+
+
+def _apart(text: str, found: list[Slot]) -> list[Slot]:
+    """The slots that remain when of overlapping ones the longest, then the most specific is kept."""
+    taken = bytearray(len(text))
+    kept = []
+    for slot in sorted(found, key=lambda s: (s.start - s.end, _RANKS.get(s.kind, 4), s.start)):
+        if taken.find(1, slot.start, slot.end) < 0:
+            taken[slot.start : slot.end] = b"\x01" * (slot.end - slot.start)
             kept.append(slot)
-    return tuple(kept)
+    kept.sort(key=lambda s: s.start)
+    return kept
+
+
+def _placed(slots: Sequence[Slot], said: Sequence[Token]) -> list[tuple[Slot, int]]:
+    """Each slot with the index of the token before it (-1: none)."""
+    result = []
+    index = 0
+    for slot in slots:
+        while index < len(said) and said[index].end <= slot.start:
+            index += 1
+        result.append((slot, index - 1))
+    return result
+
+
+def _finished(slot: Slot, said: Sequence[Token], before: int) -> Slot:
+    """The slot with its cue, and its text as a view."""
+    views = {"text": slot.text, **slot.views}
+    if slot.cue or before < 0 or said[before].low not in _CUE_WORDS:
+        return replace(slot, views=views, cue_start=slot.cue_start if slot.cue else slot.start)
+    return replace(slot, views=views, cue=said[before].low, cue_start=said[before].start)
+
+
+# ── Clauses ───────────────────────────────────────────────────────────────────────────────────────────────
+
+_SENTENCE = re.compile(r"(?:[.!?;]+\s+|\s+and then\s+|,?\s+then\s+)", re.IGNORECASE)
 
 
 def clauses(text: str, slots: Sequence[Slot]) -> tuple[Clause, ...]:

@@ -1,0 +1,430 @@
+"""Reads times of day and lengths of time at a place in a request: "half past seven", "3-5pm", "an hour and a half".
+
+Each reader takes a `Line` and an index and returns what is said there and the index after it, or None. None looks
+further than a few words, so reading a whole request takes time linear in its length.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hearth.planning.moments import Clock, Said
+from hearth.planning.text import NUMBER_WORDS, ONES, Token, listed, spoken_number
+from hearth.planning.time_words import COUNTING, MOVED, MOVING, SECONDS, SHORT_UNITS, UNITS
+from hearth.planning.unit_words import is_unit_word
+
+
+@dataclass(slots=True)
+class Line:
+    """A request as the time grammar reads it."""
+
+    tokens: Sequence[Token]
+    words: Sequence[str]
+    """The tokens' texts in lower case, time words spelled right."""
+    now: dt.datetime
+    country: str
+    is_past: bool = False
+    """What is read now looks back: "what did I do on Monday"."""
+    is_moving: bool = False
+    """Something is moved "from … to …", which is then no range."""
+    is_counting: bool = False
+    """Bare numbers are no hours here."""
+
+    @property
+    def today(self) -> dt.date:
+        return self.now.date()
+
+    def word(self, index: int) -> str:
+        return self.words[index] if 0 <= index < len(self.words) else ""
+
+    def touches(self, index: int) -> bool:
+        """True when the token stands right behind the one before it, without a space."""
+        return 0 < index < len(self.tokens) and self.tokens[index].start == self.tokens[index - 1].end
+
+    def is_capital(self, text: str, index: int) -> bool:
+        return text[self.tokens[index].start].isupper()
+
+    def look_back(self, index: int) -> None:
+        """Set `is_moving` and `is_counting` from the words before a place, within the sentence."""
+        before = []
+        for word in reversed(self.words[max(0, index - 10) : index]):
+            if word in ".!?;":
+                break
+            before.append(word)
+        self.is_moving = any(word in MOVING for word in before)
+        self.is_counting = any(word in COUNTING for word in before)
+        if not self.is_moving and "change" in before:
+            self.is_moving = any(word in MOVED for word in before)
+
+
+CLOCK_CUES = frozenset(listed("at @ from between until by before after since around about onward than"))
+APPROXIMATE = frozenset(["around", "about", "approximately", "roughly", "exactly", "circa"])
+RANGE_MARKS = frozenset({"-", "–", "—"})
+_HALVES = frozenset({"am", "pm", "a", "p"})
+_NAMED = {"noon": Clock(12), "midday": Clock(12), "midnight": Clock(24)}
+_FRACTIONS = {"half": 30, "quarter": 15, "five": 5, "ten": 10, "twenty": 20}
+CLOCK_WORDS = frozenset({*_NAMED, *_FRACTIONS, *(word for word, n in ONES.items() if 1 <= n <= 12), "a"})
+_GLUED_BEFORE = frozenset("$€£¥#*/+=.,_%&")
+
+
+def clock(line: Line, index: int, cue: str, *, is_joined: bool = False) -> tuple[Said, int] | None:
+    """A time of day or a range of them.
+
+    Args:
+        cue: The word before it; a bare number is a time only after "at", "from", "until", ….
+        is_joined: It follows a day ("tomorrow 3-5pm").
+    """
+    is_cued = _is_cued(line, index, cue)
+    first = _one(line, index, is_cued, cue)
+    if first is None:
+        return None if is_cued else _range_of_bare(line, index)
+    said, place = Said(clock=first[0]), first[1]
+    second = _range_end(line, place, cue, is_cued)
+    if second is not None:
+        said.to_clock, place = second
+    elif is_joined and not cue and not first[0].is_exact and line.tokens[index].kind != "clock":
+        return None
+    return said, place
+
+
+def _is_cued(line: Line, index: int, cue: str) -> bool:
+    if line.is_counting:
+        return cue in ("at", "@")
+    if cue == "to":
+        return line.is_moving or any(word in MOVED for word in line.words[max(0, index - 5) : index])
+    if cue == "for":
+        near = line.words[max(0, index - 4) : index]
+        return any(word in ("alarm", "reminder", "meeting", "appointment", "call") for word in near)
+    return cue in CLOCK_CUES
+
+
+def _range_end(line: Line, place: int, cue: str, is_cued: bool) -> tuple[Clock, int] | None:
+    word = line.word(place)
+    if word in RANGE_MARKS or word in ("until", "through"):
+        return _one(line, place + 1, True, "until")
+    if word == "to" and not line.is_moving:
+        return _one(line, place + 1, is_cued or cue in ("", "for"), "from")
+    if word == "and" and cue == "between":
+        return _one(line, place + 1, True, "until")
+    return None
+
+
+def _range_of_bare(line: Line, index: int) -> tuple[Said, int] | None:
+    """ "3-5pm" without a cue: the second time must leave no doubt."""
+    if line.tokens[index].kind != "number" or _glued(line, index) or not _is_hour(line.words[index]):
+        return None
+    if line.word(index + 1) not in RANGE_MARKS and (line.word(index + 1) != "to" or line.is_moving):
+        return None
+    second = _one(line, index + 2, False, "")
+    if second is None or not second[0].is_exact:
+        return None
+    return Said(clock=_bare(line.words[index]), to_clock=second[0]), second[1]
+
+
+def _one(line: Line, index: int, is_cued: bool, cue: str) -> tuple[Clock, int] | None:
+    if index >= len(line.tokens):
+        return None
+    token, word = line.tokens[index], line.words[index]
+    if word == "the":  # "around the 5pm mark" is none of ours
+        return None
+    if word in _NAMED:
+        named = _NAMED[word]
+        return Clock(named.hour), index + 1
+    if token.kind == "clock":
+        return _digital(line, index, word)
+    if token.kind == "hours":
+        return (Clock(int(word[:-1])), index + 1) if is_cued and word[:-1].isdigit() and int(word[:-1]) < 25 else None
+    relative = _relative(line, index, is_cued, cue)
+    if relative is not None:
+        return relative
+    if token.kind == "number":
+        return _numeric(line, index, is_cued, cue)
+    if token.kind == "word" and word in ONES and 1 <= ONES[word] <= 12:
+        return _in_words(line, index, is_cued)
+    return None
+
+
+def _digital(line: Line, index: int, word: str) -> tuple[Clock, int] | None:
+    """17:45, 5:30, 5:30 pm."""
+    numbers = [int(part) for part in word.split(":")]
+    if numbers[0] > 24 or max(numbers[1:]) > 59 or (numbers[0] == 24 and numbers[1]):
+        return None
+    hour, minute, second = [*numbers, 0][:3]
+    half = _half(line, index + 1)
+    if half:
+        return _halved(hour, minute, second, half, index + 2)
+    is_exact = hour > 12 or hour == 0 or word.startswith("0")
+    return Clock(hour, minute, second, is_exact), index + 1
+
+
+def _numeric(line: Line, index: int, is_cued: bool, cue: str) -> tuple[Clock, int] | None:
+    """5pm, 5.30pm, 7 o'clock, 17, 0830."""
+    word = line.words[index]
+    if _glued(line, index):
+        return None
+    half = _half(line, index + 1)
+    if half:
+        whole, _, fraction = word.partition(".")
+        if len(whole) <= 2 and whole.isdigit() and len(fraction) in (0, 2):
+            return _halved(int(whole), int(fraction or 0), 0, half, index + 2)
+        if word.isdigit() and len(word) in (3, 4):
+            return _halved(int(word[:-2]), int(word[-2:]), 0, half, index + 2)
+        return None
+    if line.word(index + 1) in ("o'clock", "oclock", "o’clock") and _is_hour(word):
+        return _bare(word), index + 2
+    if not is_cued or (line.touches(index + 1) and line.tokens[index + 1].kind == "word"):
+        return None
+    if cue in ("at", "@") and word.isdigit() and len(word) == 4 and int(word[:2]) < 24 and int(word[2:]) < 60:
+        return Clock(int(word[:2]), int(word[2:])), index + 1
+    whole, _, fraction = word.partition(".")
+    if len(fraction) == 2 and _is_hour(whole) and int(fraction) < 60 and not is_unit_word(line.word(index + 1)):
+        return Clock(int(whole), int(fraction), 0, int(whole) > 12), index + 1
+    if _is_hour(word) and not _counts_something(line, index + 1):
+        return _bare(word), index + 1
+    return None
+
+
+def _in_words(line: Line, index: int, is_cued: bool) -> tuple[Clock, int] | None:
+    """ "seven", "seven thirty", "seven oh five", "eight fifteen pm", "nine o'clock"."""
+    hour, place, minute = ONES[line.words[index]], index + 1, 0
+    if line.word(place) in ("oh", "o") and 0 < ONES.get(line.word(place + 1), 0) < 10:
+        minute, place = ONES[line.word(place + 1)], place + 2
+    else:
+        said = spoken_number(line.tokens, place) if line.word(place) in NUMBER_WORDS else None
+        if said and 10 <= said[0] < 60 and not _counts_something(line, said[1]):
+            minute, place = int(said[0]), said[1]
+    half = _half(line, place)
+    if half:
+        return _halved(hour, minute, 0, half, place + 1)
+    if line.word(place) in ("o'clock", "oclock"):
+        return Clock(hour, minute, 0, False), place + 1
+    if is_cued and not _counts_something(line, place):
+        return Clock(hour, minute, 0, False), place
+    return None
+
+
+def _relative(line: Line, index: int, is_cued: bool, cue: str) -> tuple[Clock, int] | None:
+    """ "half past seven", "a quarter to nine", "ten to five", "20 minutes past 6"; British "half seven"."""
+    place = index + 1 if line.words[index] == "a" and line.word(index + 1) == "quarter" else index
+    word = line.word(place)
+    minutes = _FRACTIONS.get(word, 0)
+    if minutes == 20 and line.word(place + 1) == "five":
+        minutes, place = 25, place + 1
+    elif minutes == 20 and line.word(place + 1) == "-" and line.word(place + 2) == "five":
+        minutes, place = 25, place + 2
+    elif line.tokens[place].kind == "number" and word in ("5", "10", "15", "20", "25"):
+        minutes = int(word)
+    if not minutes:
+        return None
+    place += 1
+    if line.word(place) == "-" and word == "half":
+        place += 1
+    has_unit = line.word(place) in ("minutes", "mins", "min")
+    place += has_unit
+    direction = line.word(place)
+    if direction in ("past", "after") and (direction == "past" or word == "quarter" or (has_unit and is_cued)):
+        hour = _hour_at(line, place + 1)
+        return _shifted(hour, minutes) if hour else None
+    certain = word == "quarter" or (is_cued and cue not in ("from", "between", "until"))
+    if direction in ("to", "before", "of") and word != "half" and certain and (direction == "to" or word == "quarter"):
+        hour = _hour_at(line, place + 1)
+        return _shifted(hour, -minutes) if hour else None
+    if word == "half" and is_cued and not has_unit:
+        hour = _hour_at(line, place)
+        return _shifted(hour, 30) if hour else None
+    return None
+
+
+def _hour_at(line: Line, index: int) -> tuple[Clock, int] | None:
+    word = line.word(index)
+    if word in _NAMED:
+        return Clock(_NAMED[word].hour), index + 1
+    if not (word.isdigit() and _is_hour(word)) and not 1 <= ONES.get(word, 0) <= 12:
+        return None
+    if line.touches(index + 1) and line.word(index + 1) not in _HALVES and line.tokens[index + 1].kind == "word":
+        return None
+    hour = int(word) if word.isdigit() else ONES[word]
+    half = _half(line, index + 1)
+    if half:
+        return _halved(hour, 0, 0, half, index + 2)
+    place = index + 2 if line.word(index + 1) in ("o'clock", "oclock") else index + 1
+    return Clock(hour, 0, 0, hour > 12 or hour == 0), place
+
+
+def _shifted(hour: tuple[Clock, int], minutes: int) -> tuple[Clock, int] | None:
+    clock_, place = hour
+    total = (clock_.hour * 60 + minutes) % (24 * 60)
+    if not clock_.is_exact:
+        total = (total - 60) % 720 + 60  # stays within 1:00 … 12:59
+    return Clock(total // 60, total % 60, 0, clock_.is_exact), place
+
+
+def _half(line: Line, index: int) -> str:
+    """`a` or `p` when am or pm stands there."""
+    word = line.word(index)
+    if word in ("am", "pm"):
+        if word == "am" and not line.touches(index) and line.word(index + 1) == "i":
+            return ""  # "at 8 am I free"
+        return word[0]
+    return word if word in ("a", "p") and line.touches(index) else ""
+
+
+def _halved(hour: int, minute: int, second: int, half: str, place: int) -> tuple[Clock, int] | None:
+    if not 0 <= hour <= 23 or not 0 <= minute <= 59:
+        return None
+    if hour > 12 or hour == 0:
+        return Clock(hour, minute, second), place
+    return Clock(hour % 12 + (12 if half == "p" else 0), minute, second), place
+
+
+def _bare(word: str) -> Clock:
+    hour = int(word)
+    return Clock(hour, 0, 0, hour > 12 or hour == 0 or word.startswith("0"))
+
+
+def _is_hour(word: str) -> bool:
+    return len(word) <= 2 and word.isdigit() and int(word) <= 24
+
+
+def _glued(line: Line, index: int) -> bool:
+    """True for a number that belongs to something else: $5, #7, 3/4, v1.5."""
+    return line.touches(index) and line.words[index - 1] in _GLUED_BEFORE
+
+
+_NO_TIME_AFTER = frozenset(
+    listed("% ° € $ £ percent per people persons guests times x * / + = degrees items others of st nd rd th or")
+)
+
+
+def _counts_something(line: Line, index: int) -> bool:
+    """True when the word after a bare number makes it a count: "at 5 percent", "for 4 people"."""
+    word = line.word(index)
+    if word in _NO_TIME_AFTER or is_unit_word(word) or word in NUMBER_WORDS:
+        return True
+    if word in UNITS and word not in SHORT_UNITS:
+        return True
+    token = line.tokens[index] if index < len(line.tokens) else None
+    return token is not None and (token.kind == "number" or (word in (".", ",", ":") and line.touches(index + 1)))
+
+
+# ── Lengths of time ───────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(slots=True)
+class Length:
+    """A length of time; months and years are kept apart, for they have no fixed length."""
+
+    months: float = 0
+    days: float = 0
+    seconds: float = 0
+    n_units: int = 0
+    amount: float = 0
+    unit: str = ""
+    is_article: bool = False
+    """Said as "a day", without a number."""
+
+    @property
+    def is_clocked(self) -> bool:
+        """True when hours, minutes or seconds were said."""
+        return self.seconds != 0
+
+    def add(self, amount: float, unit: str) -> None:
+        name, factor = UNITS[unit]
+        count = amount * factor
+        if name in ("month", "year"):
+            self.months += count * (12 if name == "year" else 1)
+        elif name in ("day", "week") and (count * (7 if name == "week" else 1)).is_integer():
+            self.days += count * (7 if name == "week" else 1)
+        else:
+            self.seconds += count * SECONDS[name]
+        self.n_units += 1
+        self.amount, self.unit = count, name
+
+
+def length(line: Line, index: int) -> tuple[Length, int] | None:
+    """A length of time: "45 min", "an hour and a half", "2h30", "two days and 3 hours"."""
+    found = Length()
+    if line.tokens[index].kind == "hours":
+        return _compact(line, index)
+    place = _amount_and_unit(line, index, found)
+    if place is None:
+        return None
+    for _ in range(3):
+        following = place
+        if line.word(following) in ("and", ","):
+            following += 1
+        if line.words[following : following + 2] == ["a", "half"] and following > place:
+            found.add(0.5, found.unit)
+            place = following + 2
+            continue
+        smaller = Length()
+        after = _amount_and_unit(line, following, smaller) if following < len(line.tokens) else None
+        if after is None or SECONDS.get(smaller.unit, 10**8) >= SECONDS.get(found.unit, 10**7) or smaller.is_article:
+            break
+        found.add(smaller.amount, smaller.unit)
+        place = after
+    found.amount = found.amount if found.n_units == 1 else 0
+    return found, place
+
+
+def _compact(line: Line, index: int) -> tuple[Length, int] | None:
+    """2h, 2h30, 2h30m, 2h 30m."""
+    hours, _, minutes = line.words[index].rstrip("min").partition("h")
+    found = Length()
+    found.add(int(hours), "hour")
+    place = index + 1
+    if minutes:
+        found.add(int(minutes), "minute")
+    else:
+        smaller = Length()
+        after = _amount_and_unit(line, place, smaller) if place < len(line.tokens) else None
+        if after is not None and smaller.unit in ("minute", "second"):
+            found.add(smaller.amount, smaller.unit)
+            place = after
+    return found, place
+
+
+def _amount_and_unit(line: Line, index: int, found: Length) -> int | None:
+    """Adds one amount with its unit to `found`; the index after it."""
+    amount, place = 1.0, index
+    words = line.words[index : index + 5]
+    if words[:1] in (["a"], ["an"]) and line.word(index + 1) in UNITS:
+        found.is_article, place = True, index + 1
+    elif words[:2] in (["half", "a"], ["half", "an"], ["half", "hour"]) and line.word(index + 2 - (words[1] == "hour")):
+        amount, place = 0.5, index + 2 - (words[1] == "hour")
+    elif words[:3] == ["a", "half", "hour"]:
+        amount, place = 0.5, index + 2
+    elif words[:2] == ["a", "quarter"] and words[2:4] in (["of", "an"], ["of", "a"]):
+        amount, place = 0.25, index + 4
+    elif words[:1] == ["quarter"] and words[1:3] == ["of", "an"]:
+        amount, place = 0.25, index + 3
+    elif words[:1] == ["three"] and words[1:4] in (["quarters", "of", "an"], ["quarter", "of", "an"]):
+        amount, place = 0.75, index + 4
+    elif words[:2] == ["a", "couple"]:
+        amount, place = 2, index + 2 + (words[2:3] == ["of"])
+    elif words[:1] == ["couple"]:
+        amount, place = 2, index + 1 + (words[1:2] == ["of"])
+    elif words[:2] == ["a", "few"]:
+        amount, place = 3, index + 2
+    elif words[:1] == ["few"]:
+        amount, place = 3, index + 1
+    else:
+        said = spoken_number(line.tokens, index)
+        if said is None or _glued(line, index):
+            return None
+        amount, place = said
+        if line.words[place : place + 3] == ["and", "a", "half"]:
+            amount, place = amount + 0.5, place + 3
+    if line.word(place) == "-" and line.touches(place) and line.touches(place + 1):
+        place += 1
+    if line.word(place) in ("full", "whole", "more", "business", "working"):
+        place += 1
+    unit = line.word(place)
+    if unit not in UNITS or amount > 1_000_000 or (unit in SHORT_UNITS and not line.touches(place)):
+        return None
+    if unit == "s" and amount >= 1000:
+        return None  # "the 1960s"
+    found.add(amount, unit)
+    return place + 1

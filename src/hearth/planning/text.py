@@ -1,0 +1,200 @@
+"""What the finders share: the slots and clauses of a request, its tokens, and numbers said in words.
+
+Tokens never overlap, stand in the order of the text, and are found in time linear in its length.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from hearth.types import Plain
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One value said in a request."""
+
+    kind: str
+    """`time`, `duration`, `number`, `quantity`, `unit`, `expression`, `email`, `phone`, `url`, `file`, `quoted`,
+    `person`, `unknown_person`, or the kind of an entity of the context (`room`, …)."""
+    start: int
+    """First character of the value in the request, cue words excluded."""
+    end: int
+    """One past its last character."""
+    text: str
+    views: Mapping[str, Plain] = field(default_factory=dict)
+    """The value in every form a parameter may want, in Hearth's plain encoding (ISO 8601). See `find_slots`."""
+    cue: str = ""
+    """The words just before that say its part, lower case: `at`, `from`, `until`, `by`, `for`, `to`, `every`, …"""
+    cue_start: int = -1
+    """First character of the cue; equal to `start` when there is none."""
+    is_timed: bool = False
+    """For a time: a clock time, a part of a day or a moment was said, not only a day or a longer stretch."""
+    is_ambiguous: bool = False
+    """The context knows several; `views["candidates"]` lists their names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """A part of a request that asks for one thing."""
+
+    start: int
+    end: int
+    text: str
+    slots: tuple[Slot, ...] = ()
+    """The slots that lie in it."""
+
+
+class Token(NamedTuple):
+    kind: str
+    """`word`, `number`, `clock` (17:45), `iso`, `numeric_date` (4.3.2027), `day_month` (4.3. or 3/4), `hours` (2h30) or
+    `mark` (one character)."""
+    start: int
+    end: int
+    low: str
+    """The text in lower case, with a straight apostrophe."""
+
+
+_TOKEN = re.compile(
+    r"""
+    (?P<iso>(?<![\d.,/-])\d{4}-\d{2}-\d{2}(?:[Tt\ ]\d{1,2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?
+        (?:[Zz]\b|[+-]\d{2}:?\d{2}\b)?)?(?![\d-]))
+  | (?P<numeric_date>(?<![\d.,/-])\d{1,2}(?P<between>[./-])\d{1,2}(?P=between)(?:\d{4}|\d{2})(?![\d/-]|\.\d))
+  | (?P<day_month>(?<![\d.,/-])\d{1,2}(?:\.\d{1,2}\.|/\d{1,2})(?![\d./-]))
+  | (?P<clock>(?<![\d:.,/-])\d{1,2}:\d{2}(?::\d{2})?(?![\d:])|(?<=[-–—])\d{1,2}:\d{2}(?![\d:]))
+  | (?P<hours>(?<![\d.,])\d{1,3}h(?:\d{1,2}(?:m(?:in)?)?)?(?!\w))
+  | (?P<number>\d+(?:,\d{3}(?!\d))*(?:\.\d+)?)
+  | (?P<half>(?<![A-Za-z])[AaPp]\.\s?[Mm](?:\.|\b))
+  | (?P<word>['’][Ss]\b|[^\W\d_]\w*(?:['’](?![Ss]\b)\w+)*)
+  | (?P<mark>\S)
+    """,
+    re.VERBOSE,
+)
+
+
+def tokens(text: str) -> list[Token]:
+    """Cut a text into tokens; white space is dropped."""
+    found = []
+    for match in _TOKEN.finditer(text):
+        kind = match.lastgroup or "mark"
+        low = match[0].lower()
+        if kind == "half":
+            kind, low = "word", f"{low[0]}m"
+        elif kind == "word" and "’" in low:
+            low = low.replace("’", "'")
+        elif kind == "between":
+            kind = "numeric_date"
+        found.append(Token(kind, match.start(), match.end(), low))
+    return found
+
+
+def listed(words: str) -> list[str]:
+    """The words of a list that is written as one text, as the tables here are."""
+    return words.split()
+
+
+# ── Numbers in words ──────────────────────────────────────────────────────────────────────────────────────
+
+ONES = {
+    word: value
+    for value, word in enumerate(
+        listed(
+            "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
+            "sixteen seventeen eighteen nineteen"
+        )
+    )
+}
+TENS = {
+    word: 10 * value
+    for value, word in enumerate(listed("twenty thirty forty fifty sixty seventy eighty ninety"), start=2)
+} | {"fourty": 40}
+SCALES = {"hundred": 100, "thousand": 1_000, "million": 1_000_000, "billion": 1_000_000_000}
+NUMBER_WORDS = frozenset({*ONES, *TENS, *SCALES, "dozen"})
+
+
+def spoken_number(said: Sequence[Token], index: int) -> tuple[float, int] | None:
+    """A number that begins at a token, in digits or in words, and the index after it; None when there is none.
+
+    "a" counts only before a scale ("a hundred", "a dozen"); ordinals are no numbers.
+    """
+    if index >= len(said):
+        return None
+    token = said[index]
+    if token.kind == "number":
+        return _digits(said, index)
+    if token.low in ("a", "half", "an") and token.kind == "word":
+        return _dozen(said, index)
+    if token.low not in ONES and token.low not in TENS:
+        return None
+    total, current, place, scale = 0.0, 0.0, index, 1_000_000_000_000
+    level = 1_000_000_000_000  # what a following word must stay below to belong to the same number
+    while place < len(said):
+        word = said[place].low
+        if word in ONES and level > 10:
+            current, level = current + ONES[word], 1
+        elif word in TENS and level > 20:
+            current, level = current + TENS[word], 20
+        elif word == "hundred" and 0 < current < 100:
+            current, level = current * 100, 100
+        elif word in SCALES and word != "hundred" and current and SCALES[word] < scale:
+            scale = level = SCALES[word]
+            total, current = total + current * scale, 0.0
+        elif word == "dozen" and current:
+            return total + current * 12, place + 1
+        elif _joins(said, place, level):
+            pass
+        else:
+            break
+        place += 1
+    if place + 1 < len(said) and said[place].low == "point" and said[place + 1].low in ONES:
+        return _decimals(said, place + 1, total + current)
+    return total + current, place
+
+
+def _joins(said: Sequence[Token], place: int, level: int) -> bool:
+    """True for the hyphen of "twenty-five" and the "and" of "two hundred and five"."""
+    if place + 1 >= len(said):
+        return False
+    word, following = said[place].low, said[place + 1].low
+    if word == "-":
+        return level == 20 and following in ONES and said[place].start == said[place - 1].end
+    return word == "and" and 100 <= level <= 1_000_000 and (following in ONES or following in TENS)
+
+
+def _decimals(said: Sequence[Token], place: int, whole: float) -> tuple[float, int]:
+    digits = ""
+    while place < len(said) and ONES.get(said[place].low, 10) < 10 and len(digits) < 12:
+        digits += str(ONES[said[place].low])
+        place += 1
+    return (whole + float(f"0.{digits}"), place) if digits else (whole, place - 1)
+
+
+def _digits(said: Sequence[Token], index: int) -> tuple[float, int] | None:
+    text = said[index].low
+    if len(text) > 24:
+        return None
+    value = float(text.replace(",", ""))
+    following = said[index + 1].low if index + 1 < len(said) else ""
+    if following in SCALES or following == "dozen":
+        return value * SCALES.get(following, 12), index + 2
+    return value, index + 1
+
+
+def _dozen(said: Sequence[Token], index: int) -> tuple[float, int] | None:
+    """ "a hundred", "a dozen", "half a dozen"."""
+    words = [token.low for token in said[index : index + 3]]
+    if words == ["half", "a", "dozen"]:
+        return 6.0, index + 3
+    if words[:1] == ["a"] and words[1:2] == ["dozen"]:
+        return 12.0, index + 2
+    if words[:1] == ["a"] and len(words) > 1 and words[1] in SCALES:
+        value, place = float(SCALES[words[1]]), index + 2
+        if place < len(said) and said[place].low == "and":
+            rest = spoken_number(said, place + 1) if said[place + 1 : place + 2] else None
+            if rest and rest[0] < value and said[place + 1].low in (ONES.keys() | TENS.keys()):
+                return value + rest[0], rest[1]
+        return value, place
+    return None

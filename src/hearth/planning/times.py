@@ -1,0 +1,569 @@
+"""Finds what a request says of time: one slot per expression, with every form a parameter may want.
+
+A grammar of spans, not a date parser: a request says ranges, periods, parts of days, bounds and repeats at least as
+often as single dates, and the span is needed as much as the value (docs/decisions/0004-time-expressions.md).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+
+from hearth.functions import duration_text
+from hearth.planning import moments
+from hearth.planning.clock_times import APPROXIMATE, CLOCK_WORDS, RANGE_MARKS, Length, Line, clock, length
+from hearth.planning.days import DAY_STARTS, Reading, count_of, day, ordinal_of
+from hearth.planning.moments import DAY, Clues, Leaning, Said
+from hearth.planning.text import NUMBER_WORDS, Slot, Token, listed
+from hearth.planning.time_words import (
+    EVENING_WORDS,
+    FUTURE_WORDS,
+    MONTHS,
+    MORNING_WORDS,
+    PARTS,
+    PAST_WORDS,
+    RECORDS,
+    UNITS,
+    WEEKDAYS,
+    WEEKDAYS_PLURAL,
+    Part,
+    add_months,
+    spelling,
+)
+from hearth.types import Plain
+
+_CUES: dict[str, tuple[tuple[tuple[str, ...], str], ...]] = {}
+for _phrase, _meaning in {
+    "at": "at",
+    "@": "at",
+    "on": "on",
+    "in": "in",
+    "for": "for",
+    "of": "of",
+    "to": "to",
+    "from": "from",
+    "between": "between",
+    "within": "within",
+    "during": "during",
+    "over": "over",
+    "throughout": "during",
+    "around": "around",
+    "about": "about",
+    "since": "since",
+    "until": "until",
+    "up to": "until",
+    "up until": "until",
+    "through": "until",
+    "before": "before",
+    "prior to": "before",
+    "earlier than": "before",
+    "after": "after",
+    "later than": "after",
+    "by": "by",
+    "no later than": "by",
+    "not later than": "by",
+    "due": "on",
+    "due on": "on",
+    "due by": "by",
+    "starting": "onward",
+    "starting from": "onward",
+    "starting on": "onward",
+    "starting at": "onward",
+    "starting in": "onward",
+    "beginning": "onward",
+    "beginning on": "onward",
+    "as of": "onward",
+    "every": "every",
+    "each": "every",
+}.items():
+    _words = tuple(_phrase.split())
+    _CUES[_words[0]] = tuple(sorted((*_CUES.get(_words[0], ()), (_words, _meaning)), key=lambda c: -len(c[0])))
+_BOUNDS = frozenset(["since", "until", "before", "after", "by", "onward"])
+_GLUE = frozenset(listed("at on of from between until before after by around about @ every each in"))
+_RANGE_WORDS = frozenset({"to", "until", "through", *RANGE_MARKS})
+_REPEATS = {
+    "daily": ("daily", 1),
+    "everyday": ("daily", 1),
+    "nightly": ("daily", 1),
+    "weekly": ("weekly", 1),
+    "biweekly": ("weekly", 2),
+    "fortnightly": ("weekly", 2),
+    "monthly": ("monthly", 1),
+    "quarterly": ("monthly", 3),
+    "yearly": ("yearly", 1),
+    "annually": ("yearly", 1),
+    "hourly": ("hourly", 1),
+}
+_REPEAT_OF_UNIT = {
+    "day": "daily",
+    "week": "weekly",
+    "month": "monthly",
+    "year": "yearly",
+    "hour": "hourly",
+    "minute": "minutely",
+}
+_WORK_WEEK = (0, 1, 2, 3, 4)
+_STARTS = frozenset(
+    {*DAY_STARTS, *CLOCK_WORDS, *_CUES, *_REPEATS, *WEEKDAYS_PLURAL, *NUMBER_WORDS}
+    | set(listed("an few couple half quarter three once weekdays weekends"))
+)
+_VALUE_KINDS = frozenset({"iso", "numeric_date", "day_month", "clock", "hours", "number"})
+
+
+def find_times(text: str, said: Sequence[Token], now: dt.datetime, country: str) -> list[Slot]:
+    """The `time` and `duration` slots of a request, in order, without overlap.
+
+    Args:
+        text: The request.
+        said: Its tokens.
+        now: When it was said, with time zone.
+        country: ISO 3166 code; decides the order of 3/4/2027.
+    """
+    line = Line(said, [spelling(t.low) if t.kind == "word" else t.low for t in said], now, country)
+    looks_back = _tenses(line.words)
+    slots: list[Slot] = []
+    index = 0
+    while index < len(said):
+        if line.words[index] not in _STARTS and said[index].kind not in _VALUE_KINDS:
+            index += 1
+            continue
+        line.is_past = looks_back[index]
+        line.look_back(index)
+        found = _time_at(line, text, index) or _duration_at(line, text, index)
+        if found is None:
+            index += 1
+        else:
+            slots.append(found[0])
+            index = found[1]
+    return slots
+
+
+def _tenses(words: Sequence[str]) -> list[bool]:
+    """For each word, whether what stands there looks back: after "did", "sent", …, up to the end of the sentence."""
+    result, is_past, is_open = [], False, True
+    for word in words:
+        if word in (".", "!", "?", ";"):
+            is_past, is_open = False, True
+        elif word in ("and", "then", ","):
+            is_open = True
+        elif is_open and word in FUTURE_WORDS:
+            is_past, is_open = False, False
+        elif word in PAST_WORDS:
+            is_past, is_open = True, False
+        else:
+            is_open = is_open and word in ("please", "also", "me", "what", "when", "where", "who", "which", "how")
+        result.append(is_past)
+    return result
+
+
+def _time_at(line: Line, text: str, index: int) -> tuple[Slot, int] | None:
+    for n_cue, cue in _cues_at(line, index):
+        place = index + n_cue
+        if place >= len(line.tokens):
+            continue
+        if cue == "since" or (
+            cue in ("from", "of") and any(w in RECORDS for w in line.words[max(0, index - 3) : index])
+        ):
+            line.is_past = True
+        read = _expression(line, text, place, cue)
+        if read is None:
+            continue
+        said, after = read
+        if cue == "from" and line.word(after) in ("on", "onward", "onwards") and said.to_clock is None:
+            cue, after = "onward", after + (line.word(after) != "on" or _ends(line, after + 1))
+        if cue in _BOUNDS and not said.repeat and not said.bound and said.to_clock is None:
+            said.bound = cue
+        return _time_slot(line, text, said, (index, place, after), cue)
+    return None
+
+
+def _ends(line: Line, index: int) -> bool:
+    return index >= len(line.tokens) or line.words[index] in ".,;?!"
+
+
+def _cues_at(line: Line, index: int) -> list[tuple[int, str]]:
+    """How many tokens each possible cue at a place takes, and its meaning: the longest first, at last none."""
+    found = []
+    for words, meaning in _CUES.get(line.words[index], ()):
+        if tuple(line.words[index : index + len(words)]) == words:
+            n_words = len(words)
+            if line.word(index + n_words) in APPROXIMATE:
+                found.append((n_words + 1, meaning))
+            found.append((n_words, meaning))
+    return [*found, (0, "")]
+
+
+def _time_slot(line: Line, text: str, said: Said, places: tuple[int, int, int], cue: str) -> tuple[Slot, int] | None:
+    index, place, after = places
+    clues = Clues(line.is_past or cue == "since", _leaning(line, index, after))
+    made = moments.views(said, line.now, clues)
+    if made is None:
+        return None
+    start, end = line.tokens[place].start, line.tokens[after - 1].end
+    cue_start = line.tokens[index].start
+    cue_text = " ".join(token.low for token in line.tokens[index:place])
+    return Slot("time", start, end, text[start:end], made[0], cue_text, cue_start, made[1]), after
+
+
+def _leaning(line: Line, index: int, after: int) -> Leaning:
+    """Morning or evening, by the nearest word about waking, meals or going out: before the time, else after it."""
+    before = line.words[max(0, index - 10) : index][::-1]
+    for word in [*before, *line.words[after : after + 5]]:
+        if word in ".!?;":
+            continue
+        if word in MORNING_WORDS:
+            return "am"
+        if word in EVENING_WORDS:
+            return "pm"
+    return ""
+
+
+# ── Expressions ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _expression(line: Line, text: str, place: int, cue: str) -> Reading:
+    if cue == "every":
+        return _composed(line, text, _every(line, text, place))
+    offset = _offset(line, text, place, cue)
+    if offset is not None:
+        return _composed(line, text, offset)
+    first = _composed(line, text, _element(line, text, place, cue))
+    if first is None:
+        return None
+    return _to_another(line, text, first, cue) or first
+
+
+def _element(line: Line, text: str, place: int, cue: str, *, is_joined: bool = False) -> Reading:
+    if place >= len(line.tokens):
+        return None
+    found = day(line, text, place, cue or ("joined" if is_joined else ""), is_joined=is_joined)
+    if found is not None:
+        return found
+    word = line.words[place]
+    if word in _REPEATS or word in WEEKDAYS_PLURAL or word in ("once", "weekdays", "weekends"):
+        return _adverb(line, place, cue)
+    if line.tokens[place].kind in ("clock", "number", "hours") or word in CLOCK_WORDS:
+        read = clock(line, place, cue, is_joined=is_joined)
+        if read is not None or cue or is_joined:
+            return read
+        return _bare_before_day(line, place)
+    return None
+
+
+def _bare_before_day(line: Line, place: int) -> Reading:
+    """ "8 tomorrow evening": a bare hour is a time when such a word follows."""
+    if line.word(place + 1) not in ("tomorrow", "tonight", "today") or line.word(place).isalpha():
+        return None
+    return clock(line, place, "around")
+
+
+def _composed(line: Line, text: str, first: Reading) -> Reading:
+    """Joins what follows and belongs to the same expression: day, part of the day, clock time, repeat."""
+    if first is None:
+        return None
+    said, place = first
+    for _ in range(4):
+        following, cue = place, ""
+        if line.word(following) == ",":
+            following += 1
+        if line.word(following) in _GLUE:
+            cue = {"@": "at", "each": "every"}.get(line.words[following], line.words[following])
+            following += 1
+            following += line.word(following) in APPROXIMATE
+        if following >= len(line.tokens) or (line.word(following) in _CUES and cue):
+            break
+        if cue == "every":
+            read = _every(line, text, following)
+        else:
+            read = _element(line, text, following, cue, is_joined=True)
+        joined = _join(said, read[0], cue) if read is not None else None
+        if joined is None or read is None:
+            break
+        said, place = joined, read[1]
+    return said, place
+
+
+def _join(said: Said, more: Said, cue: str) -> Said | None:
+    """Both as one, or None when they cannot be of one expression."""
+    if said.moment or more.moment or said.stretch or more.stretch:
+        return None
+    if (said.clock and more.clock) or (said.repeat and more.repeat) or (said.part and more.part):
+        return None
+    if cue in ("until", "before", "after", "by", "from", "between", "around", "about") and more.clock is None:
+        return None
+    if cue in ("until", "before", "after", "by") and (said.bound or said.clock or more.to_clock):
+        return None
+    days = _joined_days(said, more)
+    if days is None:
+        return None
+    first, after, weekday, weekdays = days
+    if more.clock and after is not None:
+        return None
+    return Said(
+        first=first,
+        after=after,
+        weekday=weekday,
+        part=said.part or more.part,
+        clock=said.clock or more.clock,
+        to_clock=said.to_clock or more.to_clock,
+        stands_at=said.stands_at or more.stands_at if not (said.clock or more.clock) else None,
+        bound=said.bound or more.bound or (cue if cue in ("until", "before", "after", "by") else ""),
+        is_rest=said.is_rest or more.is_rest,
+        repeat=said.repeat or more.repeat,
+        every=max(said.every, more.every),
+        weekdays=weekdays,
+    )
+
+
+def _joined_days(said: Said, more: Said) -> tuple[dt.date | None, dt.date | None, int | None, tuple[int, ...]] | None:
+    weekdays = said.weekdays or more.weekdays
+    if (said.repeat or more.repeat) and not weekdays:
+        plain = more if said.repeat else said
+        if plain.weekday is not None and (said.repeat or more.repeat) == "weekly":
+            return None, None, None, (plain.weekday,)
+    if said.first is None or more.first is None:
+        source = said if said.first is not None else more
+        return source.first, source.after, source.weekday, weekdays
+    for plain, other in ((said, more), (more, said)):
+        if plain.weekday is None or other.weekday is not None:
+            continue
+        if other.after is None:
+            return other.first, None, None, weekdays  # "Friday the 13th": the number decides
+        if other.first is not None and (other.after - other.first).days == 7:
+            return other.first + DAY * plain.weekday, None, None, weekdays  # "Tuesday next week"
+    return None
+
+
+def _to_another(line: Line, text: str, first: tuple[Said, int], cue: str) -> Reading:
+    """ "from Monday to Wednesday", "from Friday 5pm to Monday 9am"."""
+    said, place = first
+    mark = line.word(place)
+    is_and = mark == "and" and cue == "between"
+    if said.first is None or said.to_clock or said.repeat or not (mark in _RANGE_WORDS or is_and):
+        return None
+    if mark == "to" and (line.is_moving or cue == "to"):
+        return None
+    second = _composed(line, text, _element(line, text, place + 1, "until"))
+    if second is None or second[0].first is None or second[0].repeat or second[0].to_clock:
+        return None
+    last, after = second
+    last_first = last.first
+    if last_first is None:
+        return None
+    if last.weekday is not None:
+        last_first = said.first + DAY * ((last.weekday - said.first.weekday() - 1) % 7 + 1)
+    if said.clock is None and last.clock is None and said.part is None and last.part is None:
+        if last_first < said.first:
+            return None
+        return Said(
+            first=said.first, after=last.after if last.weekday is None and last.after else last_first + DAY
+        ), after
+    clues = Clues(line.is_past, "")
+    start = moments.views(said, line.now, clues)
+    end = moments.views(Said(first=last_first, clock=last.clock, part=last.part), line.now, clues)
+    if start is None or end is None:
+        return None
+    begins, ends = str(start[0]["start"]), str(end[0]["end" if last.clock is None else "start"])
+    if dt.datetime.fromisoformat(begins) > dt.datetime.fromisoformat(ends):
+        return None
+    zone = line.now.tzinfo
+    stretch = (dt.datetime.fromisoformat(begins).astimezone(zone), dt.datetime.fromisoformat(ends).astimezone(zone))
+    return Said(stretch=stretch), after
+
+
+# ── Offsets ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _offset(line: Line, text: str, place: int, cue: str) -> Reading:
+    """ "in 20 minutes", "three days ago", "an hour from now", "a week on Tuesday", "two days before Christmas"."""
+    token = line.tokens[place]
+    word = line.words[place]
+    if token.kind not in ("number", "hours") and word not in NUMBER_WORDS and word not in (
+        "a", "an", "few", "couple", "half", "quarter", "three"
+    ):  # fmt: skip
+        return None
+    read = length(line, place)
+    if read is None:
+        return None
+    span, after = read
+    relation = line.word(after)
+    if relation == "ago":
+        return _moved(line, span, -1, cue), after + 1
+    if line.words[after : after + 2] == ["from", "now"]:
+        return _moved(line, span, 1, cue), after + 2
+    if relation in ("from", "after", "on", "before"):
+        anchored = _anchored(line, text, span, relation, after + 1)
+        if anchored is not None:
+            return anchored
+    if cue == "in" and relation not in ("before", "after", "earlier", "of"):
+        if line.words[after : after + 2] == ["'s", "time"] or line.words[after : after + 2] == ["'", "time"]:
+            after += 2
+        elif relation == "time":
+            after += 1
+        return _moved(line, span, 1, cue), after
+    if cue == "within":
+        return Said(stretch=(line.now, _later(line, span, 1))), after
+    return None
+
+
+def _later(line: Line, span: Length, sign: int) -> dt.datetime:
+    """Months and days by the wall clock, then hours by elapsed time."""
+    now = line.now.replace(microsecond=0)
+    date = add_months(line.today, sign * int(span.months)) + DAY * span.days * sign
+    seconds = now.hour * 3600 + now.minute * 60 + now.second
+    moment = moments.at(date, seconds, now) if date != line.today else now
+    return moments.later(moment, sign * span.seconds) if span.seconds else moment
+
+
+def _moved(line: Line, span: Length, sign: int, cue: str) -> Said:
+    try:
+        moment = _later(line, span, sign)
+    except (OverflowError, ValueError):
+        return Said(first=dt.date.max, after=dt.date.min)  # falls off the calendar: no slot comes of it
+    if span.is_clocked or cue == "at":
+        return Said(moment=moment)
+    return Said(first=moment.date(), stands_at=moment)
+
+
+def _anchored(line: Line, text: str, span: Length, relation: str, place: int) -> Reading:
+    if relation == "on" and (span.unit != "week" or line.word(place) not in WEEKDAYS):
+        return None
+    anchor = _composed(line, text, _element(line, text, place, "on"))
+    if anchor is None:
+        return None
+    said, after = anchor
+    sign = -1 if relation == "before" else 1
+    try:
+        if span.is_clocked:
+            made = moments.views(said, line.now, Clues(line.is_past, ""))
+            if made is None or said.clock is None or said.to_clock:
+                return None
+            start = dt.datetime.fromisoformat(str(made[0]["start"])).astimezone(line.now.tzinfo)
+            return Said(moment=moments.later(start, sign * span.seconds)), after
+        if said.first is None or said.after is not None:
+            return None
+        moved = add_months(said.first, sign * int(span.months)) + DAY * span.days * sign
+    except (OverflowError, ValueError):
+        return None
+    return Said(first=moved, clock=said.clock, part=said.part, to_clock=said.to_clock), after
+
+
+# ── Repeats ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _every(line: Line, text: str, place: int) -> Reading:
+    """What stands after "every" or "each"."""
+    count, start = 1, place
+    if line.word(place) in ("other", "second") and line.word(place + 1):
+        count, place = 2, place + 1
+    elif line.word(place) == "single":
+        place += 1
+    elif count_of(line.word(place)) and line.word(place + 1) in UNITS:
+        count, place = count_of(line.words[place]), place + 1
+    word = line.word(place)
+    if word in WEEKDAYS:
+        return _weekday_list(line, place, count)
+    if word in ("weekday", "workday", "weekdays"):
+        return Said(repeat="daily", weekdays=_WORK_WEEK), place + 1
+    if word in ("business", "working", "work") and line.word(place + 1) in ("day", "days"):
+        return Said(repeat="daily", weekdays=_WORK_WEEK), place + 2
+    if word in ("weekend", "weekends"):
+        return Said(repeat="weekly", weekdays=(5, 6)), place + 1
+    if word in PARTS:
+        return Said(repeat="daily", part=PARTS[word], every=count), place + 1
+    if word in UNITS and UNITS[word][0] in _REPEAT_OF_UNIT:
+        name, factor = UNITS[word]
+        return _repeated(line, _REPEAT_OF_UNIT[name], int(count * factor)), place + 1
+    if place != start:
+        return None
+    yearly = day(line, text, place, "every")
+    if yearly is None or yearly[0].first is None or yearly[0].repeat:
+        return None
+    said = yearly[0]
+    is_monthly = line.tokens[place].kind == "number" or ordinal_of(word)
+    if line.words[yearly[1] : yearly[1] + 3] == ["of", "the", "month"]:
+        return Said(first=said.first, repeat="monthly"), yearly[1] + 3
+    names_month = any(w in MONTHS for w in line.words[place : yearly[1]])
+    return Said(first=said.first, repeat="monthly" if is_monthly and not names_month else "yearly"), yearly[1]
+
+
+def _repeated(line: Line, repeat: str, count: int) -> Said:
+    if repeat in ("hourly", "minutely"):
+        seconds = count * (3600 if repeat == "hourly" else 60)
+        return Said(moment=moments.later(line.now.replace(microsecond=0), seconds), repeat=repeat, every=count)
+    return Said(repeat=repeat, every=count)
+
+
+def _weekday_list(line: Line, place: int, count: int) -> Reading:
+    found = [WEEKDAYS[line.words[place]]]
+    place += 1
+    while len(found) < 7:
+        following = place + (line.word(place) == ",")
+        following += line.word(following) in ("and", "&", "or")
+        if following == place or (line.word(following) not in WEEKDAYS and line.word(following) not in WEEKDAYS_PLURAL):
+            break
+        word = line.words[following]
+        found.append(WEEKDAYS.get(word, WEEKDAYS_PLURAL.get(word, 0)))
+        place = following + 1
+    return Said(repeat="weekly", every=count, weekdays=tuple(sorted(set(found)))), place
+
+
+def _adverb(line: Line, place: int, cue: str) -> Reading:
+    """ "daily", "on Mondays", "weekdays", "once a week"."""
+    word = line.words[place]
+    if word in _REPEATS:
+        repeat, count = _REPEATS[word]
+        said = _repeated(line, repeat, count)
+        if word == "nightly":
+            said.part = Part(*PARTS["night"])
+        return said, place + 1
+    if word in WEEKDAYS_PLURAL:
+        following = place + 1 + (line.word(place + 1) == ",")
+        following += line.word(following) in ("and", "&")
+        if following > place + 1 and line.word(following) in WEEKDAYS_PLURAL:
+            days = (WEEKDAYS_PLURAL[word], WEEKDAYS_PLURAL[line.words[following]])
+            return Said(repeat="weekly", weekdays=tuple(sorted(days))), following + 1
+        return Said(repeat="weekly", weekdays=(WEEKDAYS_PLURAL[word],)), place + 1
+    if word == "weekdays":
+        return Said(repeat="daily", weekdays=_WORK_WEEK), place + 1
+    if word == "weekends":
+        return (Said(repeat="weekly", weekdays=(5, 6)), place + 1) if cue in ("on", "at") else None
+    if word == "once" and line.word(place + 1) in ("a", "every", "per") and line.word(place + 2) in UNITS:
+        name = UNITS[line.words[place + 2]][0]
+        if name in ("day", "week", "month", "year"):
+            return Said(repeat=_REPEAT_OF_UNIT[name]), place + 3
+    return None
+
+
+# ── Durations ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _duration_at(line: Line, text: str, index: int) -> tuple[Slot, int] | None:
+    """A length of time that is no date: "for 45 minutes", "an hour and a half", "90 min"."""
+    n_cue, cue = next(((n, c) for n, c in _cues_at(line, index) if n), (0, ""))
+    place = index + n_cue
+    if place >= len(line.tokens):
+        return None
+    read = length(line, place)
+    if read is None:
+        return None
+    span, after = read
+    if line.word(after) in ("old", "ago", "/", "*"):
+        return None
+    is_sure = cue in ("for", "in", "within", "after", "by", "about", "around", "every", "to", "over") or n_cue == 0
+    if span.is_article and not (cue in ("for", "in", "within", "about", "around") or span.unit == "hour"):
+        return None
+    if not is_sure or (span.unit in ("day", "year") and line.words[after - 1] in ("d", "s")):
+        return None
+    days = span.days + 30 * span.months
+    try:
+        duration = dt.timedelta(days=days, seconds=span.seconds)
+    except OverflowError:
+        return None
+    views: dict[str, Plain] = {"duration": duration_text(duration)}
+    if span.n_units == 1:
+        views["number"] = span.amount
+        views["unit"] = span.unit
+    start, end = line.tokens[place].start, line.tokens[after - 1].end
+    cue_text = " ".join(token.low for token in line.tokens[index:place])
+    return Slot("duration", start, end, text[start:end], views, cue_text, line.tokens[index].start), after
