@@ -96,7 +96,7 @@ class EventMemory:
 
 
 def _terms(query: str) -> list[str]:
-    words = list(dict.fromkeys(re.findall(r"\w+", query.casefold().encode(errors="ignore").decode())))
+    words = list(dict.fromkeys(re.findall(r"\w+", query.lower().encode(errors="ignore").decode())))
     telling = [word for word in words if word not in _STOP_WORDS]
     return (telling or words)[:_N_MAX_TERMS]
 
