@@ -281,7 +281,7 @@ def _write_mail(
         for part in ("cur", "new", "tmp"):
             (folder / part).mkdir(parents=True)
         if folder != maildir:
-            (folder / "maildirfolder").touch()
+            _write(folder / "maildirfolder", b"", now)
     for number, entry in enumerate(entries):
         days, clock = entry["ago"].split()
         at = dt.datetime.combine(now.date() - dt.timedelta(days=int(days)), dt.time.fromisoformat(clock), now.tzinfo)
