@@ -46,56 +46,12 @@ _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-def path_parts(path: str) -> tuple[str, ...]:
-    """The names of a relative path, without `.` and doubled slashes.
-
-    Raises:
-        SandboxError: Empty, absolute, with `..`, a NUL, a name that is too long or not Unicode, or a reserved name.
-    """
-    if not isinstance(path, str) or "\0" in path:
-        raise SandboxError(f"{path!r} is not a file path; expected text without NUL, relative to the owner's folder")
-    if path.startswith("/"):
-        raise SandboxError(f"{path!r} is an absolute path; give one relative to the owner's folder")
-    parts = tuple(part for part in path.split("/") if part not in ("", "."))
-    if not parts:
-        raise SandboxError(f"{path!r} names no file; give a path relative to the owner's folder")
-    if ".." in parts:
-        raise SandboxError(f"{path!r} leaves the owner's folder by '..'; give a path below it")
-    try:
-        n_bytes = [len(part.encode()) for part in parts]
-    except UnicodeEncodeError:
-        raise SandboxError(f"{path!r} is not valid Unicode; rename the file") from None
-    if max(n_bytes) > N_MAX_NAME_BYTES or sum(n_bytes) + len(parts) > N_MAX_PATH_BYTES:
-        raise SandboxError(
-            f"{path[:60] + '…'!r} is too long; a name has at most {N_MAX_NAME_BYTES} bytes, a path {N_MAX_PATH_BYTES}"
-        )
-    if any(part.startswith(TEMPORARY_PREFIX) for part in parts):
-        raise SandboxError(f"{path!r} is reserved for unfinished writes; choose a name without {TEMPORARY_PREFIX!r}")
-    return parts
-
-
-def folder_parts(folder: str) -> tuple[str, ...]:
-    """As `path_parts`, where an empty text (or `.`) is the owner's folder itself."""
-    return () if folder in ("", ".", "./") else path_parts(folder)
-
-
 @dataclass(frozen=True, slots=True)
 class RollbackReport:
     restored: tuple[str, ...]
     """Files that are again as before the call."""
     conflicts: tuple[str, ...]
     """Files left alone because something else changed them since, or because they cannot be reached."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """Where a path really leads: an open folder and a name in it that is no symlink."""
-
-    folder: int
-    name: str
-    path: str
-    n_made: int
-    """Folders made on the way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +87,7 @@ class Folder:
         except OSError as error:
             raise ToolError(f"cannot use {str(root)!r} as the owner's folder: {error.strerror}") from None
         if store.query("SELECT 1 FROM meta WHERE name='unclean'"):
-            self._sweep()
+            self._sandbox.sweep()
             with store.transaction() as cursor:
                 cursor.execute("DELETE FROM meta WHERE name='unclean'")
 
@@ -139,78 +95,18 @@ class Folder:
         """The folder as one call sees it: what it writes is journalled under `key`; without one it only reads."""
         return KeyedFolder(self, key)
 
-    # ── Reading ───────────────────────────────────────────────────────────────────────────────────────────
-
-    def read(self, path: str) -> bytes:
-        """As `protocols.Workspace.read`. Raises also: ToolError: Larger than 64 MB, or a folder."""
-        with _faults("read", path), self._place(path_parts(path)) as place, _opened(place, path) as (handle, status):
-            if status.st_size > N_MAX_READ_BYTES:
-                raise ToolError(
-                    f"{path!r} has {status.st_size / 1e6:.0f} MB; at most {N_MAX_READ_BYTES / 1e6:.0f} MB can be read"
-                )
-            return b"".join(_chunks(handle, N_MAX_READ_BYTES))
-
-    def exists(self, path: str) -> bool:
-        """As `protocols.Workspace.exists`; False for folders, pipes and devices."""
-        try:
-            with _faults("look at", path), self._place(path_parts(path)) as place:
-                return stat.S_ISREG(os.stat(place.name, dir_fd=place.folder, follow_symlinks=False).st_mode)
-        except NotFound:
-            return False
-
-    def stat(self, path: str) -> FileStat:
-        """As `protocols.Workspace.stat`."""
-        with _faults("look at", path), self._place(path_parts(path)) as place:
-            status = _status(place, path)
-        identity = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
-        modified = dt.datetime.fromtimestamp(status.st_mtime_ns // 1000 / 1e6, dt.UTC)
-        return FileStat(status.st_size, modified, "-".join(f"{number:x}" for number in identity))
-
-    def files(self, folder: str = "", pattern: str = "*") -> tuple[str, ...]:
-        """As `protocols.Workspace.list`. A symlink to a file inside is listed, one to a folder is not entered."""
-        found: list[str] = []
-        with _faults("list", folder):
-            for path, is_link in self._walk(folder_parts(folder)):
-                name = path.rpartition("/")[2]
-                if fnmatch.fnmatchcase(name, pattern) and not name.startswith(TEMPORARY_PREFIX):
-                    with contextlib.suppress(ToolError):
-                        if not is_link or self.exists(path):
-                            found.append(path)
-        return tuple(sorted(found))
-
-    def _walk(self, parts: tuple[str, ...]) -> Iterator[tuple[str, bool]]:
-        """Files and symlinks below a folder, with whether it is a symlink."""
-        waiting = [parts]
-        while waiting:
-            parts = waiting.pop()
-            try:
-                handle = self._open_folder(parts)
-            except (NotFound, PermissionError):
-                continue
-            try:
-                with os.scandir(handle) as entries:
-                    for entry in entries:
-                        if not _is_unicode(entry.name):
-                            continue
-                        if entry.is_dir(follow_symlinks=False):
-                            waiting.append((*parts, entry.name))
-                        elif entry.is_symlink() or entry.is_file(follow_symlinks=False):
-                            yield "/".join((*parts, entry.name)), entry.is_symlink()
-            finally:
-                os.close(handle)
-
     # ── Writing ───────────────────────────────────────────────────────────────────────────────────────────
 
     def write(self, key: str, path: str, data: bytes) -> None:
         """As `protocols.Workspace.write`, journalled under `key`. Raises also: Conflict: It is being changed."""
         after = hashlib.sha256(data).hexdigest()
-        with self._lock, _faults("write", path), self._place(path_parts(path), make=True) as place:
+        with self._lock, faults("write", path), self._sandbox.place(path_parts(path), make=True) as place:
             before = self._before(place, path)
             if before.hash == after:
                 return
             number = self._journal(key, place, before, after)
             try:
-                temporary = _write_temporary(place.folder, (data,), before.mode, time.time_ns())
+                temporary = write_temporary(place.folder, (data,), before.mode, time.time_ns())
                 try:
                     _check_unchanged(place, before, path)
                     os.rename(temporary, place.name, src_dir_fd=place.folder, dst_dir_fd=place.folder)
@@ -224,7 +120,7 @@ class Folder:
 
     def delete(self, key: str, path: str) -> None:
         """As `protocols.Workspace.delete`, journalled under `key`. Raises also: Conflict: It is being changed."""
-        with self._lock, _faults("delete", path), self._place(path_parts(path)) as place:
+        with self._lock, faults("delete", path), self._sandbox.place(path_parts(path)) as place:
             before = self._before(place, path)
             if before.hash is None:
                 raise NotFound(f"no file {path!r} in the owner's folder")
@@ -237,14 +133,14 @@ class Folder:
                 raise
             os.fsync(place.folder)
 
-    def _before(self, place: _Place, path: str) -> _Before:
+    def _before(self, place: Place, path: str) -> _Before:
         """What is there now; the content of a large file goes to the journal's folder."""
         try:
-            with _opened(place, path) as (handle, status):
+            with opened(place, path) as (handle, status):
                 identity = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
                 mode, modified_ns = stat.S_IMODE(status.st_mode), status.st_mtime_ns
                 if status.st_size <= _N_MAX_ROW_BYTES:
-                    content = b"".join(_chunks(handle, _N_MAX_ROW_BYTES))
+                    content = b"".join(chunks(handle, _N_MAX_ROW_BYTES))
                     return _Before(hashlib.sha256(content).hexdigest(), content, mode, modified_ns, identity)
                 return _Before(self._keep(handle), None, mode, modified_ns, identity)
         except NotFound:
@@ -256,14 +152,14 @@ class Folder:
         folder = os.open(self._blobs, os.O_RDONLY | os.O_DIRECTORY)
         try:
             digest = hashlib.sha256()
-            temporary = _write_temporary(folder, _hashed(_chunks(handle), digest), 0o600, time.time_ns())
+            temporary = write_temporary(folder, hashed(chunks(handle), digest), 0o600, time.time_ns())
             os.rename(temporary, digest.hexdigest(), src_dir_fd=folder, dst_dir_fd=folder)
             os.fsync(folder)
             return digest.hexdigest()
         finally:
             os.close(folder)
 
-    def _journal(self, key: str, place: _Place, before: _Before, after: str | None) -> int:
+    def _journal(self, key: str, place: Place, before: _Before, after: str | None) -> int:
         with self._store.transaction() as cursor:
             cursor.execute(
                 "INSERT INTO journal (key, path, before_hash, before, before_mode, before_modified_ns, after_hash,"
@@ -282,11 +178,11 @@ class Folder:
             )
             return cursor.lastrowid or 0
 
-    def _withdraw(self, number: int, place: _Place) -> None:
+    def _withdraw(self, number: int, place: Place) -> None:
         """A write that did not happen leaves no row (if that cannot be written either, the hashes tell the same)."""
         with contextlib.suppress(StoreError), self._store.transaction() as cursor:
             cursor.execute("DELETE FROM journal WHERE number=?", (number,))
-        self._remove_folders(path_parts(place.path), place.n_made)
+        self._sandbox.remove_folders(path_parts(place.path), place.n_made)
 
     # ── Taking back ───────────────────────────────────────────────────────────────────────────────────────
 
@@ -298,7 +194,7 @@ class Folder:
         with self._lock:
             rows = self._rows(key)
             for parent in {row["path"].rpartition("/")[0] for row in rows}:
-                self._sweep(folder_parts(parent), is_deep=False)
+                self._sandbox.sweep(folder_parts(parent), is_deep=False)
             targets, conflicts = self._targets(rows)
             restored = []
             for path, row in targets.items():
@@ -360,30 +256,36 @@ class Folder:
 
     def _targets(self, rows: list[sqlite3.Row]) -> tuple[dict[str, sqlite3.Row], dict[str, str]]:
         """For each file the row whose before-image it must get, found by walking its writes backwards; and the files
-        whose content none of them explains, with why."""
+        whose content none of them explains, with why. A rollback that was cut off has put some back already: those are
+        explained by an earlier write than the last."""
         found: dict[str, str | None] = {}
         contents: dict[str, str | None] = {}
         """Of each file, walking back from what was found."""
         targets: dict[str, sqlite3.Row] = {}
         conflicts: dict[str, str] = {}
+        unread: set[str] = set()
         for row in rows:
             path = row["path"]
-            if path in conflicts:
+            if path in unread:
                 continue
             if path not in contents:
                 try:
                     # A call may put a folder where a file was: that folder goes before the file comes back.
                     is_folder = any(other["path"].startswith(path + "/") for other in rows)
-                    contents[path] = found[path] = None if is_folder else self._hash(path)
+                    contents[path] = found[path] = None if is_folder else self._sandbox.hash(path)
                 except ToolError as error:
                     conflicts[path] = f"cannot be read ({error})"
+                    unread.add(path)
                     continue
             if contents[path] == row["after_hash"]:
                 contents[path] = row["before_hash"]
                 targets[path] = row
-            elif contents[path] != row["before_hash"]:  # equal: this write never happened, or is taken back already
+                conflicts.pop(path, None)
+            elif contents[path] == row["before_hash"]:  # this write never happened, or is taken back already
+                conflicts.pop(path, None)
+            else:
                 targets.pop(path, None)
-                conflicts[path] = self._why(row)
+                conflicts.setdefault(path, self._why(row))
         return {path: row for path, row in targets.items() if row["before_hash"] != found[path]}, conflicts
 
     def _why(self, row: sqlite3.Row) -> str:
@@ -398,9 +300,13 @@ class Folder:
 
     def _hash(self, path: str) -> str | None:
         try:
-            with _faults("read", path), self._place(path_parts(path)) as place, _opened(place, path) as (handle, _):
+            with (
+                faults("read", path),
+                self._sandbox.place(path_parts(path)) as place,
+                opened(place, path) as (handle, _),
+            ):
                 digest = hashlib.sha256()
-                for chunk in _chunks(handle):
+                for chunk in chunks(handle):
                     digest.update(chunk)
                 return digest.hexdigest()
         except NotFound:
@@ -409,15 +315,15 @@ class Folder:
     def _restore(self, row: sqlite3.Row) -> None:
         path, parts = row["path"], path_parts(row["path"])
         if row["before_hash"] is None:
-            with _faults("remove", path), self._place(parts) as place:
+            with faults("remove", path), self._sandbox.place(parts) as place:
                 os.unlink(place.name, dir_fd=place.folder)
                 os.fsync(place.folder)
-            self._remove_folders(parts, row["n_made_folders"])
+            self._sandbox.remove_folders(parts, row["n_made_folders"])
             return
-        with _faults("restore", path), self._place(parts, make=True) as place:
+        with faults("restore", path), self._sandbox.place(parts, make=True) as place:
             digest = hashlib.sha256()
-            chunks = _hashed(self._kept(row), digest)
-            temporary = _write_temporary(place.folder, chunks, row["before_mode"], row["before_modified_ns"])
+            chunks = hashed(self._kept(row), digest)
+            temporary = write_temporary(place.folder, chunks, row["before_mode"], row["before_modified_ns"])
             if digest.hexdigest() != row["before_hash"]:
                 os.unlink(temporary, dir_fd=place.folder)
                 raise ToolError(f"the journal's copy of {path!r} is damaged; {path!r} was left as it is")
@@ -430,101 +336,9 @@ class Folder:
             return
         try:
             with (self._blobs / row["before_hash"]).open("rb") as file:
-                yield from _chunks(file.fileno())
+                yield from chunks(file.fileno())
         except FileNotFoundError:
             raise ToolError(f"the journal's copy of {row['path']!r} is gone; it was left as it is") from None
-
-    def _remove_folders(self, parts: tuple[str, ...], n_made: int) -> None:
-        """Remove the folders that a write made, unless something else lies in them."""
-        for depth in range(len(parts) - 1, len(parts) - 1 - n_made, -1):
-            with contextlib.suppress(OSError, ToolError), self._place(parts[:depth]) as place:
-                os.rmdir(place.name, dir_fd=place.folder)
-
-    def _sweep(self, parts: tuple[str, ...] = (), *, is_deep: bool = True) -> None:
-        """Remove what writes left that were cut off before their rename."""
-        for path, _ in self._walk(parts):
-            folder, _, name = path.rpartition("/")
-            if name.startswith(TEMPORARY_PREFIX) and (is_deep or folder == "/".join(parts)):
-                handle = self._open_folder(folder_parts(folder))
-                with contextlib.suppress(FileNotFoundError):
-                    os.unlink(name, dir_fd=handle)
-                os.close(handle)
-        for blob in self._blobs.glob(f"{TEMPORARY_PREFIX}*"):
-            blob.unlink(missing_ok=True)
-
-    # ── Finding the way without following anything ────────────────────────────────────────────────────────
-
-    @contextlib.contextmanager
-    def _place(self, parts: tuple[str, ...], *, make: bool = False) -> Iterator[_Place]:
-        """Open the folder a path really leads to, name by name; symlinks are read and walked, never followed.
-
-        Raises:
-            SandboxError: A symlink leaves the folder, or there are too many. With `make`: a dangling symlink.
-            NotFound: A folder on the way is absent (without `make`), or the path is a folder by way of a symlink.
-        """
-        shown = "/".join(parts)
-        waiting = [(part, False) for part in reversed(parts)]
-        """Names still to be walked, last first, and whether each comes out of a symlink."""
-        names: list[str] = []
-        n_made = n_links = 0
-        handle = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            while waiting:
-                part, is_linked = waiting.pop()
-                if part == "..":  # only ever from a symlink: `path_parts` refuses it
-                    if not names:
-                        raise SandboxError(f"{shown!r} leaves the owner's folder through a symlink")
-                    names.pop()
-                    os.close(handle)
-                    handle = -1
-                    handle = self._open_folder(tuple(names))
-                    continue
-                try:
-                    mode = os.stat(part, dir_fd=handle, follow_symlinks=False).st_mode
-                except FileNotFoundError:
-                    if is_linked and make:
-                        raise SandboxError(f"{shown!r} is a symlink to nothing; remove it or choose a name") from None
-                    if not waiting:
-                        yield _Place(handle, part, "/".join((*names, part)), n_made)
-                        return
-                    if not make:
-                        raise NotFound(f"no file {shown!r} in the owner's folder") from None
-                    os.mkdir(part, 0o700, dir_fd=handle)
-                    os.fsync(handle)
-                    n_made += 1
-                    mode = stat.S_IFDIR
-                if stat.S_ISLNK(mode):
-                    n_links += 1
-                    target = os.readlink(part, dir_fd=handle)
-                    if target.startswith("/") or n_links > _N_MAX_LINKS or not _is_unicode(target):
-                        raise SandboxError(f"{shown!r} leaves the owner's folder through a symlink")
-                    waiting += [(name, True) for name in reversed(target.split("/")) if name not in ("", ".")]
-                elif not waiting:
-                    yield _Place(handle, part, "/".join((*names, part)), n_made)
-                    return
-                elif not stat.S_ISDIR(mode):
-                    if make:
-                        raise ToolError(f"cannot write {shown!r}: {'/'.join((*names, part))!r} is a file, not a folder")
-                    raise NotFound(f"no file {shown!r} in the owner's folder")
-                else:
-                    deeper = os.open(part, _FOLDER_FLAGS, dir_fd=handle)
-                    os.close(handle)
-                    handle = deeper
-                    names.append(part)
-            raise NotFound(f"{shown!r} is a folder, not a file")
-        finally:
-            if handle >= 0:
-                os.close(handle)
-
-    def _open_folder(self, parts: tuple[str, ...]) -> int:
-        """A handle on a folder; the caller closes it. Raises: NotFound: There is none."""
-        if not parts:
-            return os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        with self._place(parts) as place:
-            try:
-                return os.open(place.name, _FOLDER_FLAGS, dir_fd=place.folder)
-            except (FileNotFoundError, NotADirectoryError):
-                raise NotFound(f"no folder {'/'.join(parts)!r} in the owner's folder") from None
 
 
 class KeyedFolder:
@@ -562,39 +376,7 @@ class KeyedFolder:
             raise ToolError(f"cannot change {path!r}: the folder was opened without a key, for reading only")
 
 
-# ── Files in an open folder ───────────────────────────────────────────────────────────────────────────────
-
-
-def _status(place: _Place, path: str) -> os.stat_result:
-    """Raises: NotFound; ToolError: a folder; SandboxError: a pipe, socket or device."""
-    with _faults("look at", path):
-        status = os.stat(place.name, dir_fd=place.folder, follow_symlinks=False)
-    _check_regular(status, path)
-    return status
-
-
-def _check_regular(status: os.stat_result, path: str) -> None:
-    if stat.S_ISDIR(status.st_mode):
-        raise ToolError(f"{path!r} is a folder, not a file; give the name of a file")
-    if not stat.S_ISREG(status.st_mode):
-        raise SandboxError(f"{path!r} is a pipe, socket or device; only plain files are read and written")
-
-
-@contextlib.contextmanager
-def _opened(place: _Place, path: str) -> Iterator[tuple[int, os.stat_result]]:
-    """A plain file opened for reading, without following a link and without waiting for a pipe's other end."""
-    _status(place, path)
-    with _faults("open", path):
-        handle = os.open(place.name, _FILE_FLAGS, dir_fd=place.folder)
-    try:
-        status = os.fstat(handle)
-        _check_regular(status, path)
-        yield handle, status
-    finally:
-        os.close(handle)
-
-
-def _check_unchanged(place: _Place, before: _Before, path: str) -> None:
+def _check_unchanged(place: Place, before: _Before, path: str) -> None:
     try:
         status = os.stat(place.name, dir_fd=place.folder, follow_symlinks=False)
     except FileNotFoundError:
@@ -603,65 +385,3 @@ def _check_unchanged(place: _Place, before: _Before, path: str) -> None:
         identity = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
     if identity != before.identity:
         raise Conflict(f"{path!r} is being changed by another program; nothing was written; try again")
-
-
-def _write_temporary(folder: int, chunks: Iterable[bytes], mode: int, modified_ns: int) -> str:
-    """Write a new file, on disk when this returns; its name. On a fault nothing is left."""
-    name = TEMPORARY_PREFIX + secrets.token_hex(8)
-    handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=folder)
-    try:
-        for chunk in chunks:
-            view = memoryview(chunk)
-            while view:
-                view = view[os.write(handle, view) :]
-        os.fchmod(handle, mode)
-        # The kernel's clock ticks in milliseconds: without this two writes could have one time and one fingerprint.
-        os.utime(handle, ns=(modified_ns, modified_ns))
-        os.fsync(handle)
-    except BaseException:
-        os.unlink(name, dir_fd=folder)
-        raise
-    finally:
-        os.close(handle)
-    return name
-
-
-def _chunks(handle: int, limit_bytes: int | None = None) -> Iterator[bytes]:
-    """Raises: ToolError: The file grew beyond the limit while it was read."""
-    n_bytes = 0
-    while chunk := os.read(handle, _CHUNK_BYTES):
-        n_bytes += len(chunk)
-        if limit_bytes is not None and n_bytes > limit_bytes:
-            raise ToolError("the file grows while it is read; try again when the other program is done")
-        yield chunk
-
-
-def _hashed(chunks: Iterable[bytes], digest: hashlib._Hash) -> Iterator[bytes]:
-    for chunk in chunks:
-        digest.update(chunk)
-        yield chunk
-
-
-def _is_unicode(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-@contextlib.contextmanager
-def _faults(verb: str, path: str) -> Iterator[None]:
-    """Say in the owner's words what the system reports."""
-    try:
-        yield
-    except FileNotFoundError:
-        raise NotFound(f"no file {path!r} in the owner's folder") from None
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise StoreFullError(f"no space left to {verb} {path!r}; nothing was changed; make room") from None
-        if error.errno in (errno.ELOOP, errno.ENAMETOOLONG):
-            raise SandboxError(f"cannot {verb} {path!r}: {error.strerror}; nothing was changed") from None
-        raise ToolError(
-            f"cannot {verb} {path!r}: {error.strerror}; nothing was changed; check its permissions"
-        ) from None

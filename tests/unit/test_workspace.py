@@ -346,3 +346,24 @@ def test_a_killed_process_leaves_whole_files_and_a_journal_that_restores_them(ho
                 found = disk(folder)
             assert found == old
     assert n_cut >= 16, "the kills hardly ever hit a call"
+
+
+def test_a_rollback_that_was_cut_off_before_it_was_noted_can_be_repeated(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(folder, "kept.txt", b"0")
+    for path in ("kept.txt", "made.txt"):
+        folder.for_call("k").write(path, b"1")
+        folder.for_call("k").write(path, b"12")
+
+    def cut_off(numbers: list[int]) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(folder, "_close", cut_off)
+        with pytest.raises(KeyboardInterrupt):
+            folder.rollback("k")
+    assert folder.rollback("k") == RollbackReport((), ())
+    assert disk(folder) == {"kept.txt": b"0"}
+    folder.for_call("k").write("made.txt", b"1")
+    assert folder.rollback("k") == RollbackReport(("made.txt",), ())
