@@ -27,8 +27,8 @@ import httpx
 from hearth.errors import EgressError, NotFound, SandboxError, ToolError, WrongType
 from hearth.functions import from_plain, to_plain
 from hearth.protocols import CallContext, Egress, FileStat, Memory, MemoryHit, Planner, Tool, Workspace
+from hearth.sandbox import N_MAX_NAME_BYTES, folder_parts, path_parts
 from hearth.types import Context, Label, Plain, Plan, Refusal, Request, Ruling, ToolSpec
-from hearth.workspace import N_MAX_NAME_BYTES, folder_parts, path_parts
 
 FIXED_NOW = dt.datetime(2026, 11, 20, 9, 30, tzinfo=ZoneInfo("Europe/Berlin"))
 """A Friday morning: the clock of every test that does not bring its own."""

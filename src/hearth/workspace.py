@@ -1,13 +1,10 @@
 """The owner's folder: sandboxed, atomic, journalled, undoable. A file is wholly as before or wholly as written.
 
-Covered: paths that leave the folder by `..`, as absolute paths or through symlinks anywhere in them (each name is
-opened relative to the folder already open, never followed by the kernel, so nothing can be swapped between check and
-use); pipes, sockets and devices; crashes and power cuts at any moment of a write; a full disk; undoing a call after the
+Covered: what `sandbox` covers; crashes and power cuts at any moment of a write; a full disk; undoing a call after the
 process, or the machine, was started again; a file that another program changed meanwhile (never overwritten by a
 rollback or an undo).
-Not covered: hard links made by the owner to files outside, mounts below the folder, another program that writes a
-file in the instant between its last check and the rename, names that are not UTF-8 (left out of listings), extended
-attributes and owners of replaced files (mode and time are kept), empty folders.
+Not covered: what `sandbox` does not cover; another program that writes a file in the instant between the last check
+and the rename; owners and extended attributes of replaced files (mode and time are kept); empty folders.
 
 Each write or deletion is one row of the journal, committed before the file is touched: the hash of what was there
 (its content in the row up to 256 kB, above that in `<home>/journal/<hash>`) and of what comes. Comparing the hash of
@@ -18,32 +15,33 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
-import errno
-import fnmatch
 import hashlib
 import os
-import secrets
 import sqlite3
 import stat
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from hearth.errors import Conflict, NotFound, SandboxError, StoreError, StoreFullError, ToolError
+from hearth.errors import Conflict, NotFound, StoreError, ToolError
 from hearth.protocols import FileStat
+from hearth.sandbox import (
+    TEMPORARY_PREFIX,
+    Place,
+    Sandbox,
+    chunks,
+    faults,
+    folder_parts,
+    hashed,
+    opened,
+    path_parts,
+    write_temporary,
+)
 from hearth.store import Store
 
-N_MAX_NAME_BYTES = 255
-N_MAX_PATH_BYTES = 4000
-N_MAX_READ_BYTES = 64 * 1024 * 1024
-TEMPORARY_PREFIX = ".hearth-tmp-"
 _N_MAX_ROW_BYTES = 256 * 1024
-_N_MAX_LINKS = 40
-_CHUNK_BYTES = 1 << 20
-_FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,22 +76,20 @@ class Folder:
             ToolError: It is no folder, or cannot be made.
         """
         self.root = root
+        self._sandbox = Sandbox(root)
         self._store = store
         self._blobs = store.path.parent / "journal"
         self._lock = threading.RLock()
-        try:
-            root.mkdir(parents=True, exist_ok=True, mode=0o700)
-            os.close(os.open(root, os.O_RDONLY | os.O_DIRECTORY))
-        except OSError as error:
-            raise ToolError(f"cannot use {str(root)!r} as the owner's folder: {error.strerror}") from None
         if store.query("SELECT 1 FROM meta WHERE name='unclean'"):
             self._sandbox.sweep()
+            for blob in self._blobs.glob(f"{TEMPORARY_PREFIX}*"):
+                blob.unlink(missing_ok=True)
             with store.transaction() as cursor:
                 cursor.execute("DELETE FROM meta WHERE name='unclean'")
 
     def for_call(self, key: str) -> KeyedFolder:
         """The folder as one call sees it: what it writes is journalled under `key`; without one it only reads."""
-        return KeyedFolder(self, key)
+        return KeyedFolder(self, self._sandbox, key)
 
     # ── Writing ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -218,8 +214,8 @@ class Folder:
             rows = self._rows(key)
             targets, conflicts = self._targets(rows)
             if conflicts:
-                faults = "; ".join(f"{path!r} {why}" for path, why in conflicts.items())
-                raise Conflict(f"cannot undo: {faults}; nothing was changed")
+                reasons = "; ".join(f"{path!r} {why}" for path, why in conflicts.items())
+                raise Conflict(f"cannot undo: {reasons}; nothing was changed")
             for row in targets.values():
                 self._restore(row)
             self._close([row["number"] for row in rows])
@@ -298,20 +294,6 @@ class Folder:
             return f"was changed again by a later call ({later[0]['key']!r}): undo that first"
         return "was changed since by the owner or another program"
 
-    def _hash(self, path: str) -> str | None:
-        try:
-            with (
-                faults("read", path),
-                self._sandbox.place(path_parts(path)) as place,
-                opened(place, path) as (handle, _),
-            ):
-                digest = hashlib.sha256()
-                for chunk in chunks(handle):
-                    digest.update(chunk)
-                return digest.hexdigest()
-        except NotFound:
-            return None
-
     def _restore(self, row: sqlite3.Row) -> None:
         path, parts = row["path"], path_parts(row["path"])
         if row["before_hash"] is None:
@@ -322,8 +304,8 @@ class Folder:
             return
         with faults("restore", path), self._sandbox.place(parts, make=True) as place:
             digest = hashlib.sha256()
-            chunks = hashed(self._kept(row), digest)
-            temporary = write_temporary(place.folder, chunks, row["before_mode"], row["before_modified_ns"])
+            content = hashed(self._kept(row), digest)
+            temporary = write_temporary(place.folder, content, row["before_mode"], row["before_modified_ns"])
             if digest.hexdigest() != row["before_hash"]:
                 os.unlink(temporary, dir_fd=place.folder)
                 raise ToolError(f"the journal's copy of {path!r} is damaged; {path!r} was left as it is")
@@ -344,12 +326,13 @@ class Folder:
 class KeyedFolder:
     """`protocols.Workspace` for one call; see `Folder`."""
 
-    def __init__(self, folder: Folder, key: str) -> None:
+    def __init__(self, folder: Folder, sandbox: Sandbox, key: str) -> None:
         self._folder = folder
+        self._sandbox = sandbox
         self._key = key
 
     def read(self, path: str) -> bytes:
-        return self._folder.read(path)
+        return self._sandbox.read(path)
 
     def write(self, path: str, data: bytes) -> None:
         self._check_key(path)
@@ -360,16 +343,16 @@ class KeyedFolder:
         self._folder.delete(self._key, path)
 
     def exists(self, path: str) -> bool:
-        return self._folder.exists(path)
+        return self._sandbox.exists(path)
 
     def list(self, folder: str = "", pattern: str = "*") -> tuple[str, ...]:
-        return self._folder.files(folder, pattern)
+        return self._sandbox.files(folder, pattern)
 
     def modified(self, path: str) -> dt.datetime:
-        return self._folder.stat(path).modified
+        return self._sandbox.stat(path).modified
 
     def stat(self, path: str) -> FileStat:
-        return self._folder.stat(path)
+        return self._sandbox.stat(path)
 
     def _check_key(self, path: str) -> None:
         if not self._key:

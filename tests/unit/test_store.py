@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from hearth import schema
 from hearth import store as module
 from hearth.errors import (
     HomeBusyError,
@@ -24,7 +25,8 @@ from hearth.errors import (
     StoreLockedError,
     StoreVersionError,
 )
-from hearth.store import MIGRATIONS, HomeLock, Store, migrate
+from hearth.schema import MIGRATIONS, migrate
+from hearth.store import HomeLock, Store
 
 ADD = "INSERT INTO meta VALUES (?, ?)"
 
@@ -107,7 +109,8 @@ def test_a_migration_that_fails_leaves_the_version_before(home: Path, monkeypatc
     with Store.open(path) as store:
         add(store, "kept")
     broken = "CREATE TABLE half (x);\nINSERT INTO nowhere VALUES (1);"
-    monkeypatch.setattr(module, "MIGRATIONS", (*MIGRATIONS, broken))
+    for part in (module, schema):
+        monkeypatch.setattr(part, "MIGRATIONS", (*MIGRATIONS, broken))
     monkeypatch.setattr(migrate, "__defaults__", (len(MIGRATIONS) + 1,))
     with pytest.raises(StoreError, match="nowhere"):
         Store.open(path)

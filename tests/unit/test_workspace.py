@@ -15,8 +15,9 @@ from pathlib import Path
 import pytest
 
 from hearth.errors import Conflict, SandboxError, ToolError
+from hearth.sandbox import TEMPORARY_PREFIX, path_parts
 from hearth.store import Store
-from hearth.workspace import TEMPORARY_PREFIX, Folder, RollbackReport, path_parts
+from hearth.workspace import Folder, RollbackReport
 
 LARGE = bytes(range(256)) * 4096  # 1 MB: its before-image is kept as a file
 
@@ -132,9 +133,9 @@ def test_an_edit_between_two_writes_of_one_call_is_never_lost(folder: Folder) ->
 
 def test_writing_what_is_there_already_changes_nothing(folder: Folder) -> None:
     put(folder, "a.txt", b"same")
-    fingerprint = folder.stat("a.txt")
+    fingerprint = folder.for_call("").stat("a.txt")
     folder.for_call("k").write("a.txt", b"same")
-    assert folder.stat("a.txt") == fingerprint
+    assert folder.for_call("").stat("a.txt") == fingerprint
     assert folder.changes("k") == ()
 
 
@@ -177,15 +178,15 @@ def test_a_file_without_permission_is_a_tool_error(folder: Folder, monkeypatch: 
 
     monkeypatch.setattr(os, "open", refuse)
     with pytest.raises(ToolError, match=r"cannot open 'closed.txt': Permission denied; nothing was changed; check its"):
-        folder.read("closed.txt")
+        folder.for_call("").read("closed.txt")
 
 
 def test_a_file_too_large_to_read_says_so(folder: Folder) -> None:
     with (folder.root / "film.bin").open("wb") as file:
         file.truncate(70_000_000)
     with pytest.raises(ToolError, match=r"'film.bin' has 70 MB; at most 67 MB can be read"):
-        folder.read("film.bin")
-    assert folder.stat("film.bin").size_bytes == 70_000_000
+        folder.for_call("").read("film.bin")
+    assert folder.for_call("").stat("film.bin").size_bytes == 70_000_000
 
 
 def test_deleting_a_very_large_file_can_be_undone(folder: Folder) -> None:
@@ -250,7 +251,7 @@ def test_files_are_private_and_keep_the_mode_they_had(folder: Folder) -> None:
 def test_names_that_are_not_unicode_are_left_out_of_listings(folder: Folder) -> None:
     (folder.root / os.fsdecode(b"caf\xe9.txt")).write_bytes(b"x")
     put(folder, "café.txt", b"x")
-    assert folder.files() == ("café.txt",)
+    assert folder.for_call("").list() == ("café.txt",)
 
 
 def test_what_a_killed_write_left_is_never_listed_and_cleaned_on_the_next_start(home: Path) -> None:
@@ -259,9 +260,9 @@ def test_what_a_killed_write_left_is_never_listed_and_cleaned_on_the_next_start(
         put(folder, f"a/b/{TEMPORARY_PREFIX}1", b"half")
         put(folder, f"c/{TEMPORARY_PREFIX}2", b"half")
         folder.for_call("k").write("c/file.txt", b"x")
-        assert folder.files() == ("c/file.txt",)
+        assert folder.for_call("").list() == ("c/file.txt",)
         with pytest.raises(SandboxError, match="reserved"):
-            folder.read(f"a/b/{TEMPORARY_PREFIX}1")
+            folder.for_call("").read(f"a/b/{TEMPORARY_PREFIX}1")
         assert folder.rollback("k").restored == ("c/file.txt",)
         assert set(disk(folder)) == {f"a/b/{TEMPORARY_PREFIX}1"}, "a rollback cleans the folders it touches"
         with store.transaction() as cursor:

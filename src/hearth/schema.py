@@ -1,0 +1,148 @@
+"""The tables of the home's database, as numbered changes that any earlier version is brought up to date with."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+
+APPLICATION_ID = 0x48525448  # "HRTH", so that another program's database is never migrated
+
+MIGRATIONS: tuple[str, ...] = (
+    # 1: episodes, their steps, the workspace's journal, demonstrations, events
+    """
+    CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+
+    CREATE TABLE episode (
+        number INTEGER PRIMARY KEY,
+        id TEXT NOT NULL UNIQUE,
+        request TEXT NOT NULL,
+        request_id TEXT NOT NULL,
+        now TEXT NOT NULL,
+        status TEXT NOT NULL,
+        began_unix_s REAL NOT NULL,
+        plan_json TEXT,
+        refusal_json TEXT,
+        ruling_json TEXT,
+        answer_json TEXT,
+        disclosures_json TEXT,
+        planning_ms REAL NOT NULL DEFAULT 0,
+        duration_ms REAL NOT NULL DEFAULT 0,
+        rounds INTEGER NOT NULL DEFAULT 0
+    );
+    CREATE INDEX episode_open ON episode (status) WHERE status <> 'finished';
+
+    CREATE TABLE step (
+        place INTEGER PRIMARY KEY,
+        tool TEXT NOT NULL DEFAULT '',
+        key TEXT NOT NULL DEFAULT '',
+        effect TEXT NOT NULL DEFAULT '',
+        arguments_json TEXT NOT NULL DEFAULT '{}',
+        started TEXT,
+        finished_unix_s REAL,
+        status TEXT,
+        value_json TEXT,
+        value_hash TEXT,
+        label TEXT NOT NULL DEFAULT '',
+        error TEXT NOT NULL DEFAULT '',
+        error_kind TEXT NOT NULL DEFAULT '',
+        duration_ms REAL NOT NULL DEFAULT 0,
+        n_attempts INTEGER NOT NULL DEFAULT 1
+    );
+
+    CREATE TABLE large_value (hash TEXT PRIMARY KEY, json TEXT NOT NULL);
+
+    CREATE TABLE journal (
+        number INTEGER PRIMARY KEY,
+        key TEXT NOT NULL,
+        path TEXT NOT NULL,
+        before_hash TEXT,
+        before BLOB,
+        before_mode INTEGER NOT NULL,
+        before_modified_ns INTEGER NOT NULL,
+        after_hash TEXT,
+        n_made_folders INTEGER NOT NULL,
+        at_unix_s REAL NOT NULL,
+        state TEXT NOT NULL
+    );
+    CREATE INDEX journal_key ON journal (key);
+
+    CREATE TABLE demonstration (
+        id TEXT PRIMARY KEY,
+        request TEXT NOT NULL,
+        plan_json TEXT NOT NULL,
+        source TEXT NOT NULL,
+        now TEXT,
+        vector BLOB,
+        added TEXT NOT NULL
+    );
+
+    CREATE TABLE event (
+        number INTEGER PRIMARY KEY,
+        id TEXT NOT NULL UNIQUE,
+        kind TEXT NOT NULL,
+        at TEXT NOT NULL,
+        at_unix_s REAL NOT NULL,
+        label TEXT NOT NULL,
+        text TEXT NOT NULL
+    );
+    CREATE INDEX event_time ON event (at_unix_s);
+    CREATE VIRTUAL TABLE event_words USING fts5 (
+        text, content='event', content_rowid='number', tokenize='porter unicode61 remove_diacritics 2'
+    );
+    CREATE TRIGGER event_added AFTER INSERT ON event BEGIN
+        INSERT INTO event_words (rowid, text) VALUES (new.number, new.text);
+    END;
+    CREATE TRIGGER event_removed AFTER DELETE ON event BEGIN
+        INSERT INTO event_words (event_words, rowid, text) VALUES ('delete', old.number, old.text);
+    END;
+    """,
+    # 2: what left the device, byte for byte
+    """
+    CREATE TABLE disclosure (
+        number INTEGER PRIMARY KEY,
+        at TEXT NOT NULL,
+        host TEXT NOT NULL,
+        reason TEXT NOT NULL,
+        payload BLOB NOT NULL,
+        n_bytes INTEGER NOT NULL,
+        episode TEXT NOT NULL DEFAULT ''
+    );
+    CREATE INDEX disclosure_episode ON disclosure (episode) WHERE episode <> '';
+    """,
+    # 3: which steps the owner took back
+    """
+    ALTER TABLE step ADD COLUMN is_undone INTEGER NOT NULL DEFAULT 0;
+    """,
+)
+"""Schema changes, first to last; a file's `user_version` says how many it has. Never edit one that was released."""
+
+
+def migrate(connection: sqlite3.Connection, upto: int = len(MIGRATIONS)) -> None:
+    """Apply the missing migrations, each in one transaction with its `user_version`. Raises: sqlite3.Error."""
+    while True:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            # Read under the write lock: another process may have migrated meanwhile.
+            version = connection.execute("PRAGMA user_version").fetchone()[0]
+            if version >= upto:
+                connection.execute("ROLLBACK")
+                return
+            if version == 0:
+                connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
+            for statement in _statements(MIGRATIONS[version]):
+                connection.execute(statement)
+            connection.execute(f"PRAGMA user_version={version + 1}")
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+
+def _statements(script: str) -> Iterator[str]:
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
