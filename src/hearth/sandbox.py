@@ -30,6 +30,7 @@ N_MAX_READ_BYTES = 64 * 1024 * 1024
 TEMPORARY_PREFIX = ".hearth-tmp-"
 _N_MAX_LINKS = 40
 _CHUNK_BYTES = 1 << 20
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _ROOT_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _FOLDER_FLAGS = _ROOT_FLAGS | os.O_NOFOLLOW
 _FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -113,7 +114,7 @@ class Sandbox:
         with faults("look at", path), self.place(path_parts(path)) as place:
             status = _status(place, path)
         identity = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
-        modified = dt.datetime.fromtimestamp(status.st_mtime_ns // 1000 / 1e6, dt.UTC)
+        modified = _EPOCH + dt.timedelta(microseconds=status.st_mtime_ns // 1000)
         return FileStat(status.st_size, modified, "-".join(f"{number:x}" for number in identity))
 
     def files(self, folder: str = "", pattern: str = "*") -> tuple[str, ...]:
@@ -128,8 +129,8 @@ class Sandbox:
                             found.append(path)
         return tuple(sorted(found))
 
-    def _walk(self, parts: tuple[str, ...]) -> Iterator[tuple[str, bool]]:
-        """Files and symlinks below a folder, with whether it is a symlink."""
+    def _walk(self, parts: tuple[str, ...], *, is_deep: bool = True) -> Iterator[tuple[str, bool]]:
+        """Files and symlinks below a folder (or right in it), with whether it is a symlink."""
         waiting = [parts]
         while waiting:
             parts = waiting.pop()
@@ -143,7 +144,8 @@ class Sandbox:
                         if not _is_unicode(entry.name):
                             continue
                         if entry.is_dir(follow_symlinks=False):
-                            waiting.append((*parts, entry.name))
+                            if is_deep:
+                                waiting.append((*parts, entry.name))
                         elif entry.is_symlink() or entry.is_file(follow_symlinks=False):
                             yield "/".join((*parts, entry.name)), entry.is_symlink()
             finally:
@@ -168,9 +170,9 @@ class Sandbox:
 
     def sweep(self, parts: tuple[str, ...] = (), *, is_deep: bool = True) -> None:
         """Remove what writes left that were cut off before their rename."""
-        for path, _ in self._walk(parts):
+        for path, _ in self._walk(parts, is_deep=is_deep):
             folder, _, name = path.rpartition("/")
-            if name.startswith(TEMPORARY_PREFIX) and (is_deep or folder == "/".join(parts)):
+            if name.startswith(TEMPORARY_PREFIX):
                 handle = self._open_folder(folder_parts(folder))
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(name, dir_fd=handle)
