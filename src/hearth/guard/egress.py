@@ -21,13 +21,14 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
-
-import httpx
+from typing import TYPE_CHECKING, Any
 
 from hearth.errors import ConfigError, EgressError
 from hearth.store import Store
 from hearth.types import Disclosure
+
+if TYPE_CHECKING:
+    import httpx
 
 # ── The interpreter's own check ───────────────────────────────────────────────────────────────────────────
 
@@ -128,9 +129,6 @@ def _is_address(host: str) -> bool:
 # ── The door ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-_SECRET_HEADERS = frozenset({b"authorization", b"proxy-authorization", b"cookie", b"x-api-key", b"api-key"})
-
-
 class Egress:
     """A `protocols.Egress` for the hosts the owner allows.
 
@@ -150,7 +148,9 @@ class Egress:
 
     def transport(self, reason: str) -> httpx.BaseTransport:
         """See `protocols.Egress`. Each redirect is checked as a new request; no proxy of the environment is used."""
-        return _CheckedTransport(self, reason)
+        from hearth.guard.http import CheckedTransport  # httpx costs a start 0.2 s, and most starts send nothing
+
+        return CheckedTransport(self, reason)
 
     @contextlib.contextmanager
     def permit(self, host: str, port: int, reason: str) -> Iterator[None]:
@@ -198,30 +198,6 @@ class Egress:
                 "INSERT INTO disclosure (at, host, reason, payload, n_bytes, episode) VALUES (?, ?, ?, ?, ?, ?)",
                 (self._clock().isoformat(), host, reason, payload, n_bytes, self.purpose),
             )
-
-
-class _CheckedTransport(httpx.BaseTransport):
-    """Checks each request and writes it down before it is sent, with passwords and keys in its head blotted out."""
-
-    def __init__(self, egress: Egress, reason: str) -> None:
-        self._egress = egress
-        self._reason = reason
-        self._inner = httpx.HTTPTransport()
-
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        url = request.url
-        port = url.port or (443 if url.scheme == "https" else 80)
-        body = request.read()
-        start = b"%s %s HTTP/1.1\r\n" % (request.method.encode(), url.raw_path)
-        head = [(name, value) for name, value in request.headers.raw]
-        n_bytes = len(start) + sum(len(name) + len(value) + 4 for name, value in head) + 2 + len(body)
-        shown = [b"%s: %s\r\n" % (n, b"(secret)" if n.lower() in _SECRET_HEADERS else v) for n, v in head]
-        payload = start + b"".join(shown) + b"\r\n" + body
-        with self._egress.opened(url.host, port, self._reason, payload, n_bytes):
-            return self._inner.handle_request(request)
-
-    def close(self) -> None:
-        self._inner.close()
 
 
 def _entry(text: str) -> tuple[str, int]:
