@@ -85,6 +85,7 @@ def build_demo_home(home: Path, now: dt.datetime) -> None:
     people = {entry["key"]: entry for entry in _data("contacts.toml")["contact"]}
     calendar = _data("calendar.toml")
     root = home / "owner"
+    home.mkdir(parents=True, exist_ok=True, mode=0o700)
     _write(home / "hearth.toml", _settings(owner).encode(), now)
     (home / "tools").mkdir()
     for entry in people.values():
