@@ -1,0 +1,233 @@
+"""What time it is, here or in a city, country or time zone, and how long until a day.
+
+Cities are those of the IANA time-zone names and a list of large ones beside them; countries those with a single zone.
+Not covered: small towns, and countries with several zones (the message says to name a city).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import difflib
+import functools
+import importlib.resources
+import re
+import zoneinfo
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from hearth.errors import Ambiguous, NotFound
+from hearth.functions import tool
+from hearth.protocols import CallContext
+from hearth.tools.words import folded
+
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+MONTHS = (
+    *("January", "February", "March", "April", "May", "June", "July"),
+    *("August", "September", "October", "November", "December"),
+)
+
+_CITIES: Mapping[str, str] = {
+    "Africa/Algiers": "oran",
+    "Africa/Cairo": "alexandria, giza",
+    "Africa/Casablanca": "rabat, marrakesh, marrakech, fez",
+    "Africa/Johannesburg": "cape town, durban, pretoria, soweto",
+    "Africa/Lagos": "abuja, ibadan, kano",
+    "Africa/Nairobi": "mombasa",
+    "America/Bogota": "medellin, cali",
+    "America/Chicago": "dallas, houston, austin, san antonio, new orleans, minneapolis, st louis, milwaukee, "
+    "nashville, memphis, kansas city, oklahoma city, cst, cdt, central time",
+    "America/Denver": "salt lake city, colorado springs, albuquerque, mst, mdt, mountain time",
+    "America/Edmonton": "calgary",
+    "America/Los_Angeles": "san francisco, san diego, san jose california, seattle, portland, las vegas, sacramento, "
+    "oakland, silicon valley, la, sf, pst, pdt, pacific time",
+    "America/Mexico_City": "guadalajara, puebla",
+    "America/New_York": "nyc, boston, washington, washington dc, miami, atlanta, philadelphia, orlando, pittsburgh, "
+    "baltimore, charlotte, cleveland, tampa, est, edt, eastern time",
+    "America/Sao_Paulo": "rio de janeiro, rio, brasilia, belo horizonte, porto alegre, curitiba",
+    "America/Toronto": "montreal, ottawa, quebec",
+    "America/Vancouver": "victoria",
+    "Asia/Dubai": "abu dhabi, sharjah",
+    "Asia/Ho_Chi_Minh": "hanoi, da nang, hue",
+    "Europe/Istanbul": "turkey, ankara, izmir, antalya",
+    "Asia/Jakarta": "bandung, surabaya",
+    "Asia/Karachi": "lahore, islamabad",
+    "Asia/Kolkata": "mumbai, bombay, delhi, new delhi, bangalore, bengaluru, chennai, hyderabad, pune, calcutta, ist",
+    "Asia/Makassar": "bali, denpasar",
+    "Asia/Riyadh": "jeddah, mecca, medina",
+    "Asia/Seoul": "busan",
+    "Asia/Shanghai": "china, beijing, peking, shenzhen, guangzhou, chengdu, wuhan, xian, hangzhou, nanjing",
+    "Asia/Jerusalem": "haifa",
+    "Asia/Tokyo": "osaka, kyoto, yokohama, nagoya, sapporo, kobe, fukuoka, hiroshima, jst",
+    "Atlantic/Canary": "tenerife, las palmas, gran canaria",
+    "Australia/Brisbane": "gold coast, cairns",
+    "Australia/Sydney": "canberra, newcastle, aest",
+    "Europe/Berlin": "munich, muenchen, hamburg, cologne, koeln, koln, frankfurt, stuttgart, dusseldorf, duesseldorf, "
+    "leipzig, dresden, hanover, hannover, nuremberg, bremen, bonn, dortmund, essen, cet, cest",
+    "Europe/Brussels": "antwerp, ghent, bruges",
+    "Europe/Amsterdam": "rotterdam, the hague, utrecht, eindhoven",
+    "Europe/Lisbon": "portugal, porto",
+    "Europe/London": "manchester, edinburgh, glasgow, birmingham, liverpool, leeds, bristol, cardiff, oxford, "
+    "cambridge, uk, britain, england, scotland, wales, bst",
+    "Europe/Madrid": "spain, barcelona, valencia, seville, sevilla, malaga, bilbao, palma",
+    "Europe/Moscow": "st petersburg, saint petersburg",
+    "Europe/Paris": "lyon, marseille, nice, toulouse, bordeaux, strasbourg, lille, nantes",
+    "Europe/Rome": "milan, milano, naples, napoli, florence, venice, turin, bologna, palermo, genoa, pisa",
+    "Europe/Stockholm": "gothenburg, malmo",
+    "Europe/Vienna": "salzburg, graz, linz, innsbruck",
+    "Europe/Warsaw": "krakow, cracow, gdansk, wroclaw, poznan",
+    "Europe/Zurich": "geneva, basel, bern, lausanne",
+    "Pacific/Auckland": "new zealand, wellington, christchurch, queenstown",
+    "Europe/Kyiv": "ukraine",
+    "Pacific/Honolulu": "hawaii, maui",
+}
+_WIDE_COUNTRIES: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("usa", "us", "america", "united states"), ("New York", "Chicago", "Denver", "Los Angeles")),
+    "canada": ("Toronto", "Winnipeg", "Edmonton", "Vancouver"),
+    "australia": ("Sydney", "Adelaide", "Perth"),
+    "brazil": ("Sao Paulo", "Manaus"),
+    "russia": ("Moscow", "Novosibirsk", "Vladivostok"),
+    "mexico": ("Mexico City", "Cancun", "Tijuana"),
+    "indonesia": ("Jakarta", "Bali"),
+}
+"""Countries with several time zones, and cities in them to name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A time in one place."""
+
+    text: str
+    date: dt.date
+    time: dt.time
+    weekday: str
+    zone: str
+    """IANA name, e.g. `Asia/Tokyo`."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimeSpan:
+    """How far off a day is."""
+
+    text: str
+    days: int
+    """Negative for a day that has passed."""
+    date: dt.date
+
+
+@functools.lru_cache(maxsize=1)
+def _places() -> Mapping[str, str]:
+    """Folded city, country or zone name → IANA name."""
+    names = sorted(zoneinfo.available_timezones())
+    cities = [name for name in names if "/" in name and not name.startswith(("Etc/", "SystemV/"))]
+    places = {_key(name.rpartition("/")[2]): name for name in cities}
+    places |= _countries()
+    places |= {_key(name): name for name in names}
+    for zone, listed in _CITIES.items():
+        places |= {_key(city): zone for city in listed.split(",")}
+    return places
+
+
+def _countries() -> dict[str, str]:
+    """Countries with one time zone, or several that show the same time."""
+    files = importlib.resources.files("tzdata").joinpath("zoneinfo")
+    rows = [line.split("\t") for line in files.joinpath("iso3166.tab").read_text("utf-8").splitlines()]
+    names = {row[0]: row[1] for row in rows if len(row) > 1 and not row[0].startswith("#")}
+    zones: dict[str, list[str]] = {}
+    for line in files.joinpath("zone.tab").read_text("utf-8").splitlines():
+        row = line.split("\t")
+        if len(row) > 2 and not line.startswith("#"):
+            zones.setdefault(row[0], []).append(row[2])
+    return {_key(name): zones[code][0] for code, name in names.items() if code in zones and _is_one(zones[code])}
+
+
+def _is_one(names: list[str]) -> bool:
+    days = (dt.datetime(2025, 1, 1, tzinfo=dt.UTC), dt.datetime(2025, 7, 1, tzinfo=dt.UTC))
+    offsets = {tuple(day.astimezone(zoneinfo.ZoneInfo(name)).utcoffset() for day in days) for name in names}
+    return len(offsets) == 1
+
+
+def _key(name: str) -> str:
+    words = folded(name).replace("_", " ").replace(".", "").replace("'", "").split()
+    return " ".join(words).removeprefix("the ").removesuffix(" time").strip()
+
+
+def find_zone(place: str) -> zoneinfo.ZoneInfo:
+    """The time zone of a city, country or zone name.
+
+    Raises:
+        NotFound: None of these; names the nearest.
+        Ambiguous: A country with several zones; names cities in it.
+    """
+    key = _key(place.partition(",")[0])
+    places = _places()
+    if key in _WIDE_COUNTRIES:
+        cities = ", ".join(_WIDE_COUNTRIES[key])
+        raise Ambiguous(f"{place.strip()!r} has several time zones; name a city, such as {cities}")
+    if key not in places:
+        near = difflib.get_close_matches(key[:60], list(places), 3, 0.75)
+        hint = f"; did you mean {' or '.join(repr(name.title()) for name in near)}?" if near else ""
+        raise NotFound(
+            f"no time zone is known for {place.strip()[:100]!r}; expected a large city, a country or a zone such as "
+            f"'Asia/Tokyo'{hint}"
+        )
+    return zoneinfo.ZoneInfo(places[key])
+
+
+@tool(answer="{text}")
+def current_time(call: CallContext, zone: str = "") -> Moment:
+    """Tell the current time, date and weekday, here or in another city or time zone.
+
+    Args:
+        zone: A city, country or time zone; empty for where the owner is.
+    Examples:
+        what time is it
+        what's today's date
+        what time is it in Tokyo
+        which day of the week is it
+    """
+    now = call.now.astimezone(find_zone(zone)) if zone.strip() else call.now
+    name = str(getattr(now.tzinfo, "key", "") or now.tzname() or "")
+    place = re.sub(r"(?i)\s+time$", "", zone.strip())
+    where = f" in {place.title() if place.islower() else place}" if place else ""
+    day = f"{WEEKDAYS[now.weekday()]}, {now.day} {MONTHS[now.month - 1]} {now.year}"
+    return Moment(
+        text=f"It is {now:%H:%M}{where} on {day}.",
+        date=now.date(),
+        time=now.time().replace(microsecond=0),
+        weekday=WEEKDAYS[now.weekday()],
+        zone=name,
+    )
+
+
+@tool(answer="{text}")
+def time_until(call: CallContext, date: dt.date) -> TimeSpan:
+    """Tell how many days it is until a date, or since it.
+
+    Args:
+        date: The day.
+    Examples:
+        how many days until Christmas
+        how long is it until 1 May
+        how many weeks to go until 30 June
+    """
+    days = (date - call.now.date()).days
+    day = f"{WEEKDAYS[date.weekday()]}, {date.day} {MONTHS[date.month - 1]} {date.year}"
+    if days == 0:
+        return TimeSpan(f"{day} is today.", 0, date)
+    length = _length(abs(days))
+    return TimeSpan(f"It is {length} until {day}." if days > 0 else f"{day} was {length} ago.", days, date)
+
+
+def _length(days: int) -> str:
+    """`41 days (5 weeks and 6 days)`."""
+    said = f"{days} day{'s' if days != 1 else ''}"
+    weeks, rest = divmod(days, 7)
+    if weeks == 0:
+        return said
+    parts = [f"{weeks} week{'s' if weeks != 1 else ''}"]
+    if rest:
+        parts.append(f"{rest} day{'s' if rest != 1 else ''}")
+    return f"{said} ({' and '.join(parts)})"
+
+
+TOOLS = (current_time, time_until)
