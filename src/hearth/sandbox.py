@@ -152,8 +152,14 @@ class Sandbox:
                 os.close(handle)
 
     def hash(self, path: str) -> str | None:
-        """SHA-256 of a file's content; None when there is no file. Raises: ToolError: It cannot be read."""
+        """SHA-256 of a file's content; None when there is no file, or a folder without one.
+
+        Raises:
+            ToolError: It cannot be read.
+        """
         try:
+            if self.is_bare(path):
+                return None
             with faults("read", path), self.place(path_parts(path)) as place, opened(place, path) as (handle, _):
                 digest = hashlib.sha256()
                 for chunk in chunks(handle):
@@ -161,6 +167,12 @@ class Sandbox:
                 return digest.hexdigest()
         except NotFound:
             return None
+
+    def is_bare(self, path: str) -> bool:
+        """True for a folder in which, however deep, there is nothing but folders. Raises: NotFound."""
+        with faults("look at", path), self.place(path_parts(path)) as place:
+            mode = os.stat(place.name, dir_fd=place.folder, follow_symlinks=False).st_mode
+            return stat.S_ISDIR(mode) and not any(True for _ in self._walk(path_parts(path)))
 
     def remove_folders(self, parts: tuple[str, ...], n_made: int) -> None:
         """Remove the folders that a write made, unless something else lies in them."""
@@ -281,6 +293,17 @@ def opened(place: Place, path: str) -> Iterator[tuple[int, os.stat_result]]:
         yield handle, status
     finally:
         os.close(handle)
+
+
+def remove_bare_folder(folder: int, name: str) -> None:
+    """Remove a folder that holds nothing but folders; anything else is left as it is. Raises: OSError."""
+    handle = os.open(name, _FOLDER_FLAGS, dir_fd=folder)
+    try:
+        for entry in os.listdir(handle):
+            remove_bare_folder(handle, entry)
+    finally:
+        os.close(handle)
+    os.rmdir(name, dir_fd=folder)
 
 
 def write_temporary(folder: int, chunks: Iterable[bytes], mode: int, modified_ns: int) -> str:

@@ -21,7 +21,7 @@ import sqlite3
 import stat
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,6 +37,7 @@ from hearth.sandbox import (
     hashed,
     opened,
     path_parts,
+    remove_bare_folder,
     write_temporary,
 )
 from hearth.store import Store
@@ -192,6 +193,7 @@ class Folder:
             for parent in {row["path"].rpartition("/")[0] for row in rows}:
                 self._sandbox.sweep(folder_parts(parent), is_deep=False)
             targets, conflicts = self._targets(rows)
+            self._announce(targets)
             restored = []
             for path, row in targets.items():
                 try:
@@ -216,6 +218,7 @@ class Folder:
             if conflicts:
                 reasons = "; ".join(f"{path!r} {why}" for path, why in conflicts.items())
                 raise Conflict(f"cannot undo: {reasons}; nothing was changed")
+            self._announce(targets)
             for row in targets.values():
                 self._restore(row)
             self._close([row["number"] for row in rows])
@@ -245,10 +248,17 @@ class Folder:
     def _rows(self, key: str) -> list[sqlite3.Row]:
         return self._store.query("SELECT * FROM journal WHERE key=? AND state='active' ORDER BY number DESC", (key,))
 
+    def _announce(self, targets: Mapping[str, sqlite3.Row]) -> None:
+        """A restoring that is cut off leaves unfinished files: let the next start sweep."""
+        if targets:
+            with self._store.transaction() as cursor:
+                cursor.execute("INSERT OR REPLACE INTO meta VALUES ('unclean', 'restoring')")
+
     def _close(self, numbers: list[int]) -> None:
         if numbers:
             with self._store.transaction() as cursor:
                 cursor.executemany("UPDATE journal SET state='undone' WHERE number=?", [(n,) for n in numbers])
+                cursor.execute("DELETE FROM meta WHERE name='unclean'")
 
     def _targets(self, rows: list[sqlite3.Row]) -> tuple[dict[str, sqlite3.Row], dict[str, str]]:
         """For each file the row whose before-image it must get, found by walking its writes backwards; and the files
@@ -309,6 +319,9 @@ class Folder:
             if digest.hexdigest() != row["before_hash"]:
                 os.unlink(temporary, dir_fd=place.folder)
                 raise ToolError(f"the journal's copy of {path!r} is damaged; {path!r} was left as it is")
+            with contextlib.suppress(NotFound):
+                if self._sandbox.is_bare(path):  # left by a write below it that was cut off
+                    remove_bare_folder(place.folder, place.name)
             os.rename(temporary, place.name, src_dir_fd=place.folder, dst_dir_fd=place.folder)
             os.fsync(place.folder)
 
