@@ -71,6 +71,16 @@ def test_a_sink_value_a_stranger_may_have_written_turns_allow_into_ask(to: objec
         )
 
 
+def test_a_repair_that_acts_asks_although_the_tool_is_allowed() -> None:
+    rules = {"add_note": Rule("allow")}
+    reading = Plan((step(CHANGE, text="x"), Step("find_mail", {}, replaces=0)))
+    assert Policy(rules).judge(reading, TOOLS).ruling.verdict == "allow"
+    acting = Plan((step(CHANGE, text="x"), Step("add_note", {"text": "y"}, replaces=0)))
+    ruling = Policy(rules).judge(acting, TOOLS).ruling
+    assert (ruling.verdict, ruling.rule) == ("ask", "repair")
+    assert ruling.reason == "add_note would act on something else than you first asked for"
+
+
 def test_untrusted_text_in_a_parameter_that_is_no_sink_does_not_ask() -> None:
     plan = Plan((step(READ), step(SEND, to="a@example.org", text=Ref(0, ("text",)))))
     assert Policy({"post": Rule("allow")}).judge(plan, TOOLS).ruling.verdict == "allow"

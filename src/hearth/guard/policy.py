@@ -5,7 +5,8 @@
     reason = "mail cannot be taken back"
 
 Rules name tools exactly. Without a rule a tool that only reads runs, one that changes or sends something asks. A value
-that a stranger may have written and that decides where data goes (a sink) turns an allow into an ask.
+that a stranger may have written and that decides where data goes (a sink) turns an allow into an ask; so does a repair
+that changes or sends something, because it may act on another record than the one that was meant.
 
 Covered: which tools run, and the sources of sink values.
 Not covered: amounts, how often a tool is called in one plan, and whether the plan is what the owner meant.
@@ -113,10 +114,13 @@ class Policy:
         return Judgement(Ruling(strictest.verdict, reason, strictest.rule), steps, labels)
 
     def _judge_step(self, plan: Plan, index: int, tools: Mapping[str, ToolSpec], labels: StepLabels) -> Ruling:
-        spec = tools[plan.steps[index].tool]
+        step = plan.steps[index]
+        spec = tools[step.tool]
         ruling = self.rule_tool(spec)
         if ruling.verdict != "allow":
             return ruling
+        if step.replaces is not None and spec.effect != "none":
+            return Ruling("ask", f"{spec.name} would act on something else than you first asked for", "repair")
         for parameter in spec.parameters:
             label = labels.arguments.get(parameter.name)
             if parameter.is_sink and label is not None and not label.is_trusted:
