@@ -74,7 +74,7 @@ class Store:
     def open(cls, path: Path, *, busy_timeout_s: float = 5.0) -> Store:
         """Open the database, making it or bringing it up to date as needed.
 
-        After an unclean end the whole file is checked (about 1 s per 500 MB); otherwise only header, size and schema.
+        After an unclean end the whole file is read and checked; otherwise only header, size and schema.
 
         Raises:
             StoreCorruptError: Damaged or no database; a copy was made first, the file itself is untouched.

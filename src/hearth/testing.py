@@ -88,6 +88,8 @@ class InMemoryWorkspace:
 
     def _existing(self, path: str) -> str:
         name = "/".join(path_parts(path))
+        if any(other.startswith(name + "/") for other in self.files):
+            raise ToolError(f"{path!r} is a folder, not a file; give the name of a file")
         if name not in self.files:
             raise NotFound(f"no file {path!r} in the owner's folder")
         return name
