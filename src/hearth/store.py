@@ -485,9 +485,16 @@ class HomeLock:
 
         Raises:
             HomeBusyError: Another agent has it; names its process and what to do.
+            StoreError: The home cannot be made or written.
         """
-        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise StoreError(
+                f"cannot use {str(self.path.parent)!r} as a home: {error.strerror}; check its permissions, "
+                "or choose another home with --home"
+            ) from None
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -499,8 +506,9 @@ class HomeLock:
                 "or choose another home with --home"
             ) from None
         self._handle = handle
-        os.ftruncate(handle, 0)
-        os.pwrite(handle, f"{os.getpid()}\n{' '.join(sys.argv)[:2000]}\n".encode(errors="replace"), 0)
+        with contextlib.suppress(OSError):  # on a full disk the lock holds, it only cannot say whose it is
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, f"{os.getpid()}\n{' '.join(sys.argv)[:2000]}\n".encode(errors="replace"), 0)
         return self
 
     def release(self) -> None:

@@ -259,7 +259,7 @@ FULL = """
     import os, sys
     from pathlib import Path
     from hearth.errors import StoreFullError
-    from hearth.store import Store
+    from hearth.store import HomeLock, Store
     from hearth.workspace import Folder
 
     home = Path(sys.argv[1])
@@ -275,6 +275,13 @@ FULL = """
         except OSError:
             size //= 2
     n_refused = 0
+    with HomeLock(home):
+        pass
+    try:
+        Store.open(home / "new.db")
+        raise SystemExit("a database was made on a full disk")
+    except StoreFullError as error:
+        assert "make room" in str(error)
     for number in range(400):
         try:
             with store.transaction() as cursor:
@@ -529,3 +536,11 @@ def test_a_second_agent_is_told_who_runs_and_what_to_do(home: Path) -> None:
         lock.release()
         HomeLock(home).acquire().release()
     assert (home / "hearth.lock").read_text() == ""
+
+
+def test_a_home_that_cannot_be_written_says_so(home: Path) -> None:
+    (home / "file").write_text("")
+    with pytest.raises(
+        StoreError, match=r"cannot use '.*/file/home' as a home: Not a directory; check its permissions"
+    ):
+        HomeLock(home / "file" / "home").acquire()
