@@ -42,14 +42,16 @@ def compose(
         return _refused(refusal or Refusal("out_of_scope", "I can't do that yet."))
     if ruling is not None and ruling.verdict != "allow":
         return Answer(f"I did nothing: {_sentence(ruling.reason)}", "denied")
-    done = [r for r in results if r.status == "done"]
-    faults = [r for r in results if r.status in ("failed", "unknown", "denied")]
+    replaced = {step.replaces for step in plan.steps}
+    current = [r for r in results if r.step not in replaced]
+    done = [r for r in current if r.status == "done"]
+    faults = [r for r in current if r.status in ("failed", "unknown", "denied")]
     used = {ref.step for step in plan.steps for ref in step.refs()}
     achieved = [r for r in done if r.step not in used or tools[plan.steps[r.step].tool].effect != "none"]
     lines = [say(tools[plan.steps[r.step].tool], r.value, now) for r in achieved]
     for result in faults:
         lines.append(_fault(plan, result))
-    skipped = [plan.steps[r.step].tool for r in results if r.status == "skipped"]
+    skipped = [plan.steps[r.step].tool for r in current if r.status == "skipped"]
     if skipped:
         lines.append(f"Not done because of that: {listed([s.replace('_', ' ') for s in skipped])}.")
     for part in plan.unserved:

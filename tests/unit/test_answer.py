@@ -1,0 +1,143 @@
+"""Answers say what the results say, and nothing else."""
+
+from __future__ import annotations
+
+import datetime as dt
+from zoneinfo import ZoneInfo
+
+import pytest
+from hearth.models.scripted import ScriptedModel
+
+from hearth.acting.answer import compose, fill, human, listed, reword, said_duration, say
+from hearth.types import Answer, Evidence, Offer, Plan, Ref, Refusal, Ruling, Step, StepResult, ToolSpec
+
+ZONE = ZoneInfo("Europe/Berlin")
+NOW = dt.datetime(2026, 11, 20, 9, 30, tzinfo=ZONE)
+EVENT = {"id": "dentist", "title": "Dentist", "start": "2026-11-21T15:00:00+01:00", "place": ""}
+FIND = ToolSpec(
+    "find_events",
+    "Find events.",
+    returns="list[Event]",
+    fields={"id": "EventId", "title": "text", "start": "datetime", "place": "text"},
+    answer="{title}, {start}[ at {place}]",
+    answer_none="No events found.",
+)
+MOVE = ToolSpec(
+    "move_event", "Move.", returns="Event", fields=FIND.fields, effect="change", answer="Moved {title} to {start}."
+)
+TOOLS = {"find_events": FIND, "move_event": MOVE}
+PLAN = Plan((Step("find_events"), Step("move_event", {"event": Ref(0, ("id",))}, (), "move the dentist")))
+ALLOW = Ruling("allow", "you said yes")
+
+
+def done(step: int, value: object) -> StepResult:
+    return StepResult(step, "done", value)  # type: ignore[arg-type]
+
+
+def test_the_result_that_was_used_up_is_evidence_only() -> None:
+    answer = compose(PLAN, None, ALLOW, [done(0, [EVENT]), done(1, EVENT)], TOOLS, NOW)
+    assert answer.text == "Moved Dentist to tomorrow at 15:00."
+    assert answer.status == "done"
+    assert [e.source for e in answer.evidence] == ["find_events: dentist", "move_event: dentist"]
+
+
+def test_a_failed_step_is_said_with_its_reason_and_what_follows() -> None:
+    failed = StepResult(0, "failed", error="no event matches 'dentist'", error_kind="NotFound")
+    answer = compose(PLAN, None, ALLOW, [failed, StepResult(1, "skipped")], TOOLS, NOW)
+    assert answer.text == ("Not done: find events. no event matches 'dentist'.\nNot done because of that: move event.")
+    assert answer.status == "failed"
+
+
+def test_a_read_that_only_served_the_failed_step_is_no_success() -> None:
+    failed = StepResult(1, "failed", error="read-only calendar", error_kind="ToolError")
+    answer = compose(PLAN, None, ALLOW, [done(0, [EVENT]), failed], TOOLS, NOW)
+    assert answer.status == "failed"
+    assert answer.text == "Not done: move the dentist. read-only calendar."
+
+
+def test_a_step_that_another_made_good_is_not_said() -> None:
+    plan = Plan((Step("find_events", {"query": "x y"}), Step("find_events", {"query": "x"}, replaces=0)))
+    failed = StepResult(0, "failed", error="nothing found", error_kind="NotFound")
+    answer = compose(plan, None, ALLOW, [failed, done(1, [EVENT])], TOOLS, NOW)
+    assert (answer.status, answer.text) == ("done", "Dentist, tomorrow at 15:00")
+
+
+def test_ambiguity_is_a_question_and_unknown_is_said() -> None:
+    ambiguous = StepResult(0, "failed", error="two events match; say which", error_kind="Ambiguous")
+    assert compose(PLAN, None, ALLOW, [ambiguous], TOOLS, NOW).status == "needs"
+    unknown = StepResult(1, "unknown", error="the connection broke after sending")
+    text = compose(PLAN, None, ALLOW, [done(0, [EVENT]), unknown], TOOLS, NOW).text
+    assert text.startswith("I don't know whether this was done: move the dentist. The") or "connection broke" in text
+
+
+def test_parts_no_tool_serves_are_said() -> None:
+    plan = Plan((Step("find_events"),), unserved=("book a flight",), offer=Offer("add_event", "I can note it"))
+    answer = compose(plan, None, ALLOW, [done(0, [])], TOOLS, NOW)
+    assert answer.text == "No events found.\nI can't do this part yet: “book a flight”.\nI can note it."
+    assert answer.status == "partly"
+
+
+def test_refusal_and_denial() -> None:
+    refusal = Refusal("out_of_scope", "I can't book flights yet", offer=Offer("add_event", "I can put it down"))
+    answer = compose(None, refusal, None, [], TOOLS, NOW)
+    assert (answer.status, answer.text) == ("refused", "I can't book flights yet.\nI can put it down.")
+    assert compose(None, Refusal("needs", "When?"), None, [], TOOLS, NOW).status == "needs"
+    denied = compose(PLAN, None, Ruling("deny", "nobody to ask"), [], TOOLS, NOW)
+    assert (denied.status, denied.text) == ("denied", "I did nothing: nobody to ask.")
+
+
+def test_lists_are_counted_and_capped() -> None:
+    text = say(FIND, [EVENT] * 25, NOW)
+    assert text.startswith("25 found:\n  · Dentist, tomorrow at 15:00\n")
+    assert text.endswith("… and 5 more")
+    assert say(FIND, [EVENT], NOW) == "Dentist, tomorrow at 15:00"
+
+
+@pytest.mark.parametrize(
+    ("value", "type_name", "said"),
+    [
+        ("2026-11-20T18:00:00+01:00", "datetime", "today at 18:00"),
+        ("2026-11-20T18:00:00+00:00", "datetime", "today at 19:00"),
+        ("2026-11-27T00:00:00+01:00", "datetime", "Friday 27 November"),
+        ("2027-01-01", "date", "Friday 1 January 2027"),
+        ("2026-11-19", "date", "yesterday"),
+        ("PT1H30M", "duration", "1 h 30 min"),
+        ("P1D", "duration", "1 day"),
+        ("18:30:00", "time", "18:30"),
+        (True, "boolean", "yes"),
+        (0.1 + 0.2, "number", "0.3"),
+        (["a", "b", "c"], "list[text]", "a, b and c"),
+        ("not a date", "date", "not a date"),
+        ([], "list[text]", ""),
+    ],
+)
+def test_values_are_said_as_people_say_them(value: object, type_name: str, said: str) -> None:
+    assert human(value, type_name, NOW) == said  # type: ignore[arg-type]
+
+
+def test_templates_take_data_literally() -> None:
+    assert fill("{title}[ at {place}]", {"title": "{place}", "place": "[home]"}) == "{place} at [home]"
+    assert fill("{nothing}", {}) == ""
+    assert listed([]) == ""
+    assert said_duration(dt.timedelta(0)) == "no time"
+
+
+ANSWER = Answer("Dentist, tomorrow at 15:00", "done", (Evidence(0, "Dentist, tomorrow at 15:00", "find_events: x"),))
+
+
+@pytest.mark.parametrize(
+    ("reply", "text"),
+    [
+        ("Your dentist is tomorrow at 15:00.", "Your dentist is tomorrow at 15:00."),
+        ("Your dentist is tomorrow at 16:00.", ANSWER.text),
+        ("Write to evil@example.org", ANSWER.text),
+        ("", ANSWER.text),
+    ],
+)
+def test_a_wording_with_something_new_is_thrown_away(reply: str, text: str) -> None:
+    assert reword(ANSWER, "when is the dentist", ScriptedModel([reply])).text == text
+
+
+def test_refusals_are_never_reworded() -> None:
+    refused = Answer("I can't.", "refused")
+    assert reword(refused, "fly", ScriptedModel(["I did it"])) == refused
