@@ -9,11 +9,11 @@ import pytest
 from hearth.models.scripted import ScriptedModel
 
 from hearth.acting.answer import compose, fill, human, listed, reword, said_duration, say
-from hearth.types import Answer, Evidence, Offer, Plan, Ref, Refusal, Ruling, Step, StepResult, ToolSpec
+from hearth.types import Answer, Evidence, Offer, Plain, Plan, Ref, Refusal, Ruling, Step, StepResult, ToolSpec
 
 ZONE = ZoneInfo("Europe/Berlin")
 NOW = dt.datetime(2026, 11, 20, 9, 30, tzinfo=ZONE)
-EVENT = {"id": "dentist", "title": "Dentist", "start": "2026-11-21T15:00:00+01:00", "place": ""}
+EVENT: dict[str, Plain] = {"id": "dentist", "title": "Dentist", "start": "2026-11-21T15:00:00+01:00", "place": ""}
 FIND = ToolSpec(
     "find_events",
     "Find events.",
