@@ -240,7 +240,7 @@ def _raise(error: sqlite3.Error, path: Path) -> NoReturn:
     code = getattr(error, "sqlite_errorcode", 0) or 0
     name = getattr(error, "sqlite_errorname", "") or ""
     where = repr(str(path))
-    if code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or "malformed" in str(error):
+    if code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or (not code and "malformed" in str(error)):
         kept = _set_aside(path)
         raise StoreCorruptError(
             f"the database {where} is damaged ({error}); a copy is in {str(kept)!r}; "
