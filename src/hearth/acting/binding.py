@@ -88,7 +88,7 @@ class _Reference:
             value = value[part]
         if kind == "text" and not self._parameter.enum:
             return self._words(value)
-        if kind != "any" and not kind.startswith("list["):
+        if value is not None and kind != "any" and not kind.startswith("list["):
             value = self._one(value)
         if value in (None, "", []) and self._parameter.is_required:
             raise NotFound(self._nothing())
