@@ -167,9 +167,11 @@ class Store:
         connection.row_factory = sqlite3.Row
         connection.execute("PRAGMA foreign_keys=ON")
         connection.execute("PRAGMA secure_delete=ON")
+        connection.execute("BEGIN")  # one view of the three, while another process may be making the file
+        n_tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         application = connection.execute("PRAGMA application_id").fetchone()[0]
-        n_tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+        connection.execute("COMMIT")
         if application != APPLICATION_ID and (application or version or n_tables):
             raise StoreError(
                 f"{str(self.path)!r} is the database of another program; move it away or choose another home"
