@@ -1,0 +1,426 @@
+"""The owner's mail servers: sending by SMTP, fetching new mail and keeping drafts by IMAP.
+
+Every connection runs inside an egress permit for the configured host and port; what is sent on it is handed to the
+network door (passwords are named, not kept). TLS with a verified certificate, except on this machine itself.
+Covered: a server that refuses a recipient (nobody gets the mail), a connection that breaks before the mail was handed
+over (it was not sent) and after (it is said that this is unknown), a draft that is stored twice (once on the server).
+Not covered: OAuth logins, changing flags or deleting mails on the server, folders other than INBOX and Drafts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import ipaddress
+import re
+import ssl
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from hearth.errors import ToolError, ToolTimeout, TransientToolError
+from hearth.protocols import CallContext
+from hearth.types import Plain
+
+if TYPE_CHECKING:  # both are loaded only when a server is configured
+    import smtplib
+
+CONNECT_TIMEOUT_S = 10.0
+ANSWER_TIMEOUT_S = 30.0
+SENDING_TIMEOUT_S = 60.0
+N_PER_FETCH = 20
+N_MAX_FETCHED = 200
+"""Mails taken over at once; of a mailbox seen for the first time the newest so many, ever."""
+N_MAX_MAIL_BYTES = 30_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server as configured under `[mail.smtp]` or `[mail.imap]`."""
+
+    kind: str
+    host: str
+    port: int
+    security: str
+    username: str = ""
+    password: str = field(default="", repr=False)
+
+    def __str__(self) -> str:
+        return f"the {self.kind.upper()} server {self.host}:{self.port}"
+
+
+def configured(settings: Mapping[str, Mapping[str, Plain]], kind: str) -> Server | None:
+    """The server of that kind (`smtp`, `imap`), or None.
+
+    Raises:
+        ToolError: It would carry a password over an open network.
+    """
+    table = settings.get("mail", {}).get(kind)
+    if not isinstance(table, dict) or not table.get("host"):
+        return None
+    port = table.get("port")
+    default_port = 465 if kind == "smtp" else 993
+    server = Server(
+        kind,
+        str(table["host"]),
+        port if isinstance(port, int) else default_port,
+        str(table.get("security") or "tls"),
+        str(table.get("username") or ""),
+        str(table.get("password") or ""),
+    )
+    if server.security == "none" and not _is_this_machine(server.host):
+        raise ToolError(
+            f'security = "none" under [mail.{kind}] is for servers on this machine only, not for {server.host!r}; '
+            'write "tls" or "starttls"'
+        )
+    return server
+
+
+def _is_this_machine(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+@contextlib.contextmanager
+def _faults_said(server: Server) -> Iterator[None]:
+    """Say network faults in the owner's words. What is raised inside as a ToolError passes."""
+    place = f"[mail.{server.kind}]"
+    outcome = ", the mail was not sent" if server.kind == "smtp" else ""
+    try:
+        yield
+    except ssl.SSLCertVerificationError as error:
+        raise ToolError(
+            f"the certificate of {server} cannot be trusted ({error.verify_message}){outcome}; check `host` in "
+            f"{place}, or make this machine trust the server's authority"
+        ) from None
+    except ssl.SSLError as error:
+        raise ToolError(
+            f"{server} does not speak TLS as configured ({error.reason or error}){outcome}; check `port` and "
+            f"`security` in {place}"
+        ) from None
+    except OSError as error:
+        said = error.strerror or str(error) or type(error).__name__
+        raise TransientToolError(f"cannot reach {server} ({said}){outcome}; check the connection and {place}") from None
+
+
+# ── Sending ───────────────────────────────────────────────────────────────────────────────────────────────
+
+NO_SMTP = """no server to send with is configured, so the mail stays a draft; put into hearth.toml:
+[mail.smtp]
+host = "smtp.example.org"
+port = 465
+username = "you@example.org"
+password_file = "~/.hearth-mail-password"
+[network]
+allow = ["smtp.example.org"]"""
+
+
+def send(server: Server, sender: str, recipients: Sequence[str], data: bytes, call: CallContext) -> None:
+    """Hand a mail to the server for all recipients, or for none.
+
+    Args:
+        data: The mail with CRLF or LF line ends.
+    Raises:
+        ToolError, TransientToolError: It was not sent, and why.
+        ToolTimeout: It was handed over, but the server's word on it never came: it may have been sent.
+        EgressError: The host is not allowed; nothing was sent.
+    """
+    reason = "send a mail"
+    # A lone CR or LF could end the mail early and smuggle in a second one.
+    wire = re.sub(rb"\r\n|\r|\n", b"\r\n", data)
+    with call.egress.permit(server.host, server.port, reason):
+        with _faults_said(server), _smtp_faults_said(server):
+            connection = _smtp(server, call)
+        with contextlib.closing(connection):
+            with _faults_said(server), _smtp_faults_said(server):
+                _envelope(connection, server, sender, recipients, wire, call)
+            call.egress.record(server.host, wire, reason)
+            code, said = _hand_over(connection, server, wire)
+            if not 200 <= code < 300:
+                raise ToolError(f"{server} refused the mail ({code} {said}), it was not sent; the draft is kept")
+            with contextlib.suppress(OSError, ToolError):
+                connection.docmd("QUIT")
+
+
+def _smtp(server: Server, call: CallContext) -> smtplib.SMTP:
+    """An open, secured and authenticated connection."""
+    import smtplib  # with its TLS it is needed by the few calls that send
+
+    # The name given in EHLO must not be looked up, and this machine's own name is nobody's business.
+    name, context = "[127.0.0.1]", ssl.create_default_context()
+    connection: smtplib.SMTP
+    if server.security == "tls":
+        connection = smtplib.SMTP_SSL(server.host, server.port, name, timeout=CONNECT_TIMEOUT_S, context=context)
+    else:
+        connection = smtplib.SMTP(server.host, server.port, name, timeout=CONNECT_TIMEOUT_S)
+    try:
+        if connection.sock is not None:
+            connection.sock.settimeout(ANSWER_TIMEOUT_S)
+        if server.security == "starttls":
+            connection.starttls(context=context)
+        connection.ehlo_or_helo_if_needed()
+        if server.username:
+            call.egress.record(
+                server.host, f"AUTH {server.username} (password not kept)".encode(), "log in to send mail"
+            )
+            connection.login(server.username, server.password)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+@contextlib.contextmanager
+def _smtp_faults_said(server: Server) -> Iterator[None]:
+    """Say what the server answered before it had the mail. Every way out means: it was not sent."""
+    import smtplib  # loaded already by _smtp
+
+    try:
+        yield
+    except smtplib.SMTPAuthenticationError as error:
+        said = f"{error.smtp_code} {_said(error.smtp_error)}"
+        raise ToolError(
+            f"{server} refused the user name or password ({said}), the mail was not sent; check [mail.smtp]"
+        ) from None
+    except smtplib.SMTPServerDisconnected as error:
+        raise TransientToolError(
+            f"{server} closed the connection ({error}), the mail was not sent; try again"
+        ) from None
+    except smtplib.SMTPResponseException as error:
+        said = f"{error.smtp_code} {_said(error.smtp_error)}"
+        raise ToolError(f"{server} refused ({said}), the mail was not sent; the draft is kept") from None
+    except smtplib.SMTPException as error:
+        raise ToolError(
+            f"{server} does not offer what is configured ({error}), the mail was not sent; check `security` and "
+            "`username` under [mail.smtp] in hearth.toml"
+        ) from None
+
+
+def _envelope(
+    connection: smtplib.SMTP, server: Server, sender: str, recipients: Sequence[str], wire: bytes, call: CallContext
+) -> None:
+    """Name sender and recipients, up to the moment where the server wants the mail."""
+    limit = connection.esmtp_features.get("size", "")
+    if limit.isdigit() and 0 < int(limit) < len(wire):
+        raise ToolError(f"the mail has {len(wire):,} bytes and {server} takes at most {int(limit):,}; attach less")
+    lines = [f"MAIL FROM:<{sender}>", *(f"RCPT TO:<{address}>" for address in recipients)]
+    call.egress.record(server.host, "\r\n".join(lines).encode(), "send a mail")
+    options = ["body=8bitmime"] if not wire.isascii() and connection.has_extn("8bitmime") else []
+    code, said = connection.mail(sender, options)
+    if code != 250:
+        raise ToolError(f"{server} refuses mail from {sender!r} ({code} {_said(said)}), the mail was not sent")
+    refused = []
+    for address in recipients:
+        code, said = connection.rcpt(address)
+        if code not in (250, 251):
+            refused.append(f"{address} ({code} {_said(said)})")
+    if refused:
+        connection.docmd("RSET")
+        raise ToolError(
+            f"{server} refused {', '.join(refused)}; nobody got the mail. Write a new draft with the right address"
+        )
+    code, said = connection.docmd("DATA")
+    if code != 354:
+        raise ToolError(f"{server} did not want the mail ({code} {_said(said)}), it was not sent; the draft is kept")
+
+
+def _hand_over(connection: smtplib.SMTP, server: Server, wire: bytes) -> tuple[int, str]:
+    """Send the mail itself. Raises: ToolTimeout: The answer never came."""
+    import smtplib  # loaded already by _smtp
+
+    stuffed = re.sub(rb"(?m)^\.", b"..", wire)
+    ending = b".\r\n" if stuffed.endswith(b"\r\n") else b"\r\n.\r\n"
+    try:
+        if connection.sock is not None:
+            connection.sock.settimeout(SENDING_TIMEOUT_S)
+        connection.send(stuffed + ending)
+        code, said = connection.getreply()
+    except (OSError, smtplib.SMTPException) as error:
+        raise ToolTimeout(
+            f"{server} was handed the mail, but the connection ended before it said whether it took it "
+            f"({type(error).__name__}); it may or may not have been sent, so ask a recipient before sending it again. "
+            "The draft is kept"
+        ) from None
+    return code, _said(said)
+
+
+def _said(answer: bytes | str) -> str:
+    """A server's words, on one line and short."""
+    text = answer.decode("utf-8", "replace") if isinstance(answer, bytes) else answer
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())[:200]
+
+
+# ── IMAP ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """One mail from the server."""
+
+    uid: int
+    data: bytes
+    flags: str
+    """As in a Maildir's file name."""
+    at: dt.datetime
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """What a look into the INBOX brought."""
+
+    uid_validity: int
+    """Changes when the server numbers its mails anew."""
+    last_uid: int
+    """Everything up to here is known now."""
+    n_too_large: int
+    n_older: int
+    """Mails older than those taken over at first."""
+
+
+_FLAGS = {b"\\Seen": "S", b"\\Answered": "R", b"\\Flagged": "F"}
+
+
+def fetch_new(
+    server: Server, uid_validity: int, last_uid: int, call: CallContext, take: Callable[[int, Fetched], None]
+) -> News:
+    """Give every mail of the INBOX that came after `last_uid` to `take(uid_validity, mail)`, oldest first.
+
+    Args:
+        uid_validity: As in the last `News`; 0 at first. When the server's is another, everything is new.
+    Raises:
+        ToolError, TransientToolError: The server could not be asked; what was taken stays taken.
+        EgressError: The host is not allowed; nothing was sent.
+    """
+    reason = "fetch new mail"
+    with _imap(server, call, reason) as client:
+        _record(call, server, "SELECT INBOX; UID SEARCH; UID FETCH", reason)
+        selected = client.select_folder("INBOX", readonly=True)
+        now_valid = int(selected.get(b"UIDVALIDITY", 1))
+        is_first = uid_validity != now_valid
+        start = 1 if is_first else last_uid + 1
+        # `n:*` names the last mail even when it is older than n.
+        uids = sorted(uid for uid in client.search(["UID", f"{start}:*"]) if uid >= start)
+        chosen = uids[-N_MAX_FETCHED:] if is_first else uids[:N_MAX_FETCHED]
+        newest = chosen[0] - 1 if chosen else start - 1
+        n_too_large = 0
+        for place in range(0, len(chosen), N_PER_FETCH):
+            batch = chosen[place : place + N_PER_FETCH]
+            sizes = client.fetch(batch, ["RFC822.SIZE"])
+            small = [uid for uid in batch if sizes.get(uid, {}).get(b"RFC822.SIZE", 0) <= N_MAX_MAIL_BYTES]
+            n_too_large += len(batch) - len(small)
+            mails = client.fetch(small, ["BODY.PEEK[]", "FLAGS", "INTERNALDATE"]) if small else {}
+            for uid in sorted(mails):
+                mail = _fetched(uid, mails[uid], call.now)
+                if mail is not None:
+                    take(now_valid, mail)
+            newest = batch[-1]
+            if call.cancelled.is_set():
+                break
+        return News(now_valid, newest, n_too_large, len(uids) - len(chosen) if is_first else 0)
+
+
+def _fetched(uid: int, answer: Mapping[bytes, Any], now: dt.datetime) -> Fetched | None:
+    data, at = answer.get(b"BODY[]"), answer.get(b"INTERNALDATE")
+    if not isinstance(data, bytes):
+        return None  # gone from the server meanwhile
+    flags = "".join(sorted(_FLAGS[flag] for flag in answer.get(b"FLAGS", ()) if flag in _FLAGS))
+    if not isinstance(at, dt.datetime):
+        at = now
+    return Fetched(uid, data, flags, at if at.tzinfo else at.astimezone())
+
+
+def store_draft(server: Server, data: bytes, message_id: str, call: CallContext) -> None:
+    """Put a draft into the server's Drafts, once.
+
+    Raises:
+        ToolError, TransientToolError: It is not there. EgressError: The host is not allowed.
+    """
+    reason = "keep a draft on the owner's mail server"
+    with _imap(server, call, reason) as client:
+        folder = _drafts(client, is_made=True)
+        client.select_folder(folder)
+        if client.search(["HEADER", "Message-ID", message_id]):
+            return
+        wire = re.sub(rb"\r\n|\r|\n", b"\r\n", data)
+        _record(call, server, wire, reason)
+        client.append(folder, wire, flags=(b"\\Draft", b"\\Seen"), msg_time=call.now)
+
+
+def remove_draft(server: Server, message_id: str, call: CallContext) -> bool:
+    """Take a draft out of the server's Drafts; False when it is not there.
+
+    Raises:
+        ToolError, TransientToolError: It may still be there. EgressError: The host is not allowed.
+    """
+    reason = "remove a draft from the owner's mail server"
+    with _imap(server, call, reason) as client:
+        _record(call, server, f"UID SEARCH HEADER Message-ID {message_id}; UID STORE \\Deleted; UID EXPUNGE", reason)
+        folder = _drafts(client, is_made=False)
+        if not folder:
+            return False
+        client.select_folder(folder)
+        found = client.search(["HEADER", "Message-ID", message_id])
+        if found:
+            client.delete_messages(found, silent=True)
+            # A plain EXPUNGE would also remove what another program has marked as deleted.
+            if client.has_capability("UIDPLUS"):
+                client.uid_expunge(found)
+        return bool(found)
+
+
+@contextlib.contextmanager
+def _imap(server: Server, call: CallContext, reason: str) -> Iterator[Any]:
+    """A client that is logged in."""
+    import imapclient  # takes 50 ms to load; only homes with an IMAP server need it
+    from imapclient.exceptions import IMAPClientAbortError, IMAPClientError, LoginError
+
+    with call.egress.permit(server.host, server.port, reason), _faults_said(server):
+        try:
+            context = ssl.create_default_context()
+            client = imapclient.IMAPClient(
+                server.host,
+                server.port,
+                ssl=server.security == "tls",
+                ssl_context=context if server.security == "tls" else None,
+                timeout=imapclient.SocketTimeout(CONNECT_TIMEOUT_S, ANSWER_TIMEOUT_S),
+            )
+            try:
+                if server.security == "starttls":
+                    client.starttls(ssl_context=context)
+                _record(call, server, f"LOGIN {server.username} (password not kept)", reason)
+                client.login(server.username, server.password)
+                yield client
+            finally:
+                with contextlib.suppress(IMAPClientError, OSError):
+                    client.logout()
+        except LoginError as error:
+            raise ToolError(
+                f"{server} refused the user name or password ({_said(str(error))}); check [mail.imap] in hearth.toml"
+            ) from None
+        except IMAPClientAbortError as error:
+            raise TransientToolError(f"{server} closed the connection ({_said(str(error))}); try again") from None
+        except IMAPClientError as error:
+            raise ToolError(f"{server} refused ({_said(str(error))}); check [mail.imap] in hearth.toml") from None
+
+
+def _record(call: CallContext, server: Server, said: str | bytes, reason: str) -> None:
+    call.egress.record(server.host, said.encode() if isinstance(said, str) else said, reason)
+
+
+def _drafts(client: Any, *, is_made: bool) -> str:
+    """Name of the server's folder for drafts; empty when there is none."""
+    import imapclient  # loaded already by _imap
+
+    marked = client.find_special_folder(imapclient.DRAFTS)
+    if marked:
+        return str(marked)
+    known = [str(name) for _, _, name in client.list_folders()]
+    for name in known:
+        if re.split(r"[./]", name)[-1].lower() in ("drafts", "entwürfe", "brouillons"):
+            return name
+    if is_made:
+        client.create_folder("Drafts")
+        return "Drafts"
+    return ""
