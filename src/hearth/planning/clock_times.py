@@ -31,6 +31,8 @@ class Line:
     """Something is moved "from … to …", which is then no range."""
     is_counting: bool = False
     """Bare numbers are no hours here."""
+    depth: int = 0
+    """How many expressions are being read inside each other."""
 
     @property
     def today(self) -> dt.date:
@@ -66,6 +68,7 @@ _HALVES = frozenset({"am", "pm", "a", "p"})
 _NAMED = {"noon": Clock(12), "midday": Clock(12), "midnight": Clock(24)}
 _FRACTIONS = {"half": 30, "quarter": 15, "five": 5, "ten": 10, "twenty": 20}
 CLOCK_WORDS = frozenset({*_NAMED, *_FRACTIONS, *(word for word, n in ONES.items() if 1 <= n <= 12), "a"})
+_AFTER_RANGE = frozenset(["", ".", ",", "?", "!", ";", "with", "for", "in", "at", "and", "to", "on", "please", "about"])
 _GLUED_BEFORE = frozenset("$€£¥#*/+=.,_%&")
 
 
@@ -79,7 +82,7 @@ def clock(line: Line, index: int, cue: str, *, is_joined: bool = False) -> tuple
     is_cued = _is_cued(line, index, cue)
     first = _one(line, index, is_cued, cue)
     if first is None:
-        return None if is_cued else _range_of_bare(line, index)
+        return None if is_cued else _range_of_bare(line, index, is_joined)
     said, place = Said(clock=first[0]), first[1]
     second = _range_end(line, place, cue, is_cued)
     if second is not None:
@@ -93,7 +96,9 @@ def _is_cued(line: Line, index: int, cue: str) -> bool:
     if line.is_counting:
         return cue in ("at", "@")
     if cue == "to":
-        return line.is_moving or any(word in MOVED for word in line.words[max(0, index - 5) : index])
+        before = line.words[max(0, index - 6) : index]
+        is_set = any(word in ("set", "switch", "make", "put", "update") for word in before)
+        return line.is_moving or (is_set and any(word in MOVED for word in before))
     if cue == "for":
         near = line.words[max(0, index - 4) : index]
         return any(word in ("alarm", "reminder", "meeting", "appointment", "call") for word in near)
@@ -111,14 +116,16 @@ def _range_end(line: Line, place: int, cue: str, is_cued: bool) -> tuple[Clock, 
     return None
 
 
-def _range_of_bare(line: Line, index: int) -> tuple[Said, int] | None:
-    """ "3-5pm" without a cue: the second time must leave no doubt."""
+def _range_of_bare(line: Line, index: int, is_joined: bool) -> tuple[Said, int] | None:
+    """ "3-5pm" without a cue: the second time must leave no doubt, or a day stand before both ("Tuesday 10 to 11")."""
     if line.tokens[index].kind != "number" or _glued(line, index) or not _is_hour(line.words[index]):
         return None
     if line.word(index + 1) not in RANGE_MARKS and (line.word(index + 1) != "to" or line.is_moving):
         return None
-    second = _one(line, index + 2, False, "")
-    if second is None or not second[0].is_exact:
+    second = _one(line, index + 2, is_joined, "until" if is_joined else "")
+    if second is None:
+        return None
+    if not second[0].is_exact and not (is_joined and line.word(second[1]) in _AFTER_RANGE):
         return None
     return Said(clock=_bare(line.words[index]), to_clock=second[0]), second[1]
 
@@ -390,14 +397,14 @@ def _amount_and_unit(line: Line, index: int, found: Length) -> int | None:
     """Adds one amount with its unit to `found`; the index after it."""
     amount, place = 1.0, index
     words = line.words[index : index + 5]
-    if words[:1] in (["a"], ["an"]) and line.word(index + 1) in UNITS:
+    if words[:2] == ["a", "quarter"] and words[2:4] in (["of", "an"], ["of", "a"]):
+        amount, place = 0.25, index + 4
+    elif words[:1] in (["a"], ["an"]) and line.word(index + 1) in UNITS:
         found.is_article, place = True, index + 1
     elif words[:2] in (["half", "a"], ["half", "an"], ["half", "hour"]) and line.word(index + 2 - (words[1] == "hour")):
         amount, place = 0.5, index + 2 - (words[1] == "hour")
     elif words[:3] == ["a", "half", "hour"]:
         amount, place = 0.5, index + 2
-    elif words[:2] == ["a", "quarter"] and words[2:4] in (["of", "an"], ["of", "a"]):
-        amount, place = 0.25, index + 4
     elif words[:1] == ["quarter"] and words[1:3] == ["of", "an"]:
         amount, place = 0.25, index + 3
     elif words[:1] == ["three"] and words[1:4] in (["quarters", "of", "an"], ["quarter", "of", "an"]):

@@ -62,6 +62,8 @@ class Said:
     """The moment that stands for a day or stretch, when it is not the morning."""
     bound: str = ""
     """`until`, `since`, `before`, `after`, `by`, `onward`; or empty."""
+    is_within_day: bool = False
+    """The bound was said of a day that stands before it: "tomorrow until noon" begins with tomorrow."""
     is_rest: bool = False
     """Only what is left of it: later today, the rest of the week."""
     repeat: str = ""
@@ -174,7 +176,7 @@ def _parted(
         elif not clues.is_past and at(day, (part.moment if part.end <= 12 else part.end) * 3600, now) <= now:
             day += DAY
     start, end = at(day, part.start * 3600, now), at(day, part.end * 3600, now)
-    moment = at(day, part.moment * 3600, now)
+    moment = said.stands_at or at(day, part.moment * 3600, now)
     if start <= now < end and moment <= now:
         moment = _soon(now, end)
     return start, end, moment, True
@@ -274,7 +276,8 @@ def _bounded(
     if said.bound in ("until", "by", "before"):
         limit = start if instant or said.bound == "before" else end
         opening = now
-        if clocked and said.first is not None and said.first != now.date():
+        is_of_day = said.is_within_day or said.bound == "before"
+        if clocked and is_of_day and said.first is not None and said.first != now.date():
             opening = at(said.first, 0, now)
         return (opening if opening <= limit else None), limit
     if said.bound == "after":

@@ -44,8 +44,8 @@ _WRITING = frozenset(
     listed(
         "mail mails email emails e-mail e-mails message messages letter letters text texts send sent forward "
         "reply write wrote invite invitation note call calls heard hear talk talked speak spoke give gave "
-        "show answer draft drafts introduce respond mention share news reminder contact address number "
-        "birthday said"
+        "show answer draft drafts introduce pay transfer lend owe respond mention share news reminder contact "
+        "address number birthday said"
     )
 )
 _NOT_A_NAME = frozenset(
@@ -57,6 +57,7 @@ _NOT_A_NAME = frozenset(
         "please monday english linkedin github twitter youtube spotify"
     )
 )
+_TITLES = frozenset({"dr", "mr", "mrs", "ms", "prof"})
 _POSSESSIVES = frozenset({"'s", "'"})
 _AUXILIARIES = frozenset(listed("you i we they he she it the there my this that be not"))
 
@@ -180,6 +181,10 @@ def _unknown(text: str, said: Sequence[Token], index: int) -> tuple[Slot, int] |
     ):
         return None
     after = index
+    if said[index].low in _TITLES and index + 2 < len(said) and said[index + 1].low == ".":
+        if not _is_capital(text, said[index + 2]):
+            return None
+        after = index + 2
     while after < len(said) and after - index < 4 and _is_capital(text, said[after]) and said[after].kind == "word":
         after += 1
     start, end = said[index].start, said[after - 1].end

@@ -22,14 +22,15 @@ Views by kind, all plain data:
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections.abc import Sequence
-from dataclasses import replace
 
+from hearth.planning.apart_times import TimeSaid, joined
+from hearth.planning.clauses import clauses, without
 from hearth.planning.names import find_names
+from hearth.planning.numbers import find_numbers
 from hearth.planning.text import Clause, Slot, Token, listed, tokens
 from hearth.planning.times import find_times
-from hearth.planning.values import find_addresses, find_numbers, find_phones, find_quoted
+from hearth.planning.values import find_addresses, find_phones, find_quoted
 from hearth.types import Context
 
 __all__ = ["Clause", "Slot", "clauses", "find_slots", "without"]
@@ -49,6 +50,10 @@ _CUE_WORDS = frozenset(
 )
 
 
+_MOST_TIMES = 8
+"""A clause with more times than that lists them; each is then read alone."""
+
+
 def find_slots(text: str, now: dt.datetime, context: Context) -> tuple[Slot, ...]:
     """Find the typed values in a request.
 
@@ -64,15 +69,32 @@ def find_slots(text: str, now: dt.datetime, context: Context) -> tuple[Slot, ...
     if now.tzinfo is None:
         raise ValueError(f"the request's time {now.isoformat()!r} has no time zone; give it the owner's")
     said = tokens(text)
+    times = find_times(text, said, now, context.country)
     found = [
         *find_quoted(text),
         *find_addresses(text),
         *find_names(text, said, context),
-        *find_times(text, said, now, context.country),
+        *(time.slot for time in times),
         *find_phones(text, context.country),
         *find_numbers(text, said),
     ]
-    return tuple(_finished(slot, said, place) for slot, place in _placed(_apart(text, found), said))
+    kept = _apart(text, found)
+    if len(times) > 1:
+        kept = _times_joined(text, kept, times, now)
+    return tuple(_finished(slot, said, place) for slot, place in _placed(kept, said))
+
+
+def _times_joined(text: str, kept: list[Slot], times: Sequence[TimeSaid], now: dt.datetime) -> list[Slot]:
+    """The slots with the times of each clause read together."""
+    by_start = {time.slot.start: time for time in times}
+    result: dict[int, Slot] = {}
+    for clause in clauses(text, kept):
+        of_clause = [
+            by_start[slot.start] for slot in clause.slots if slot.kind == "time" and by_start[slot.start].slot == slot
+        ]
+        if 2 <= len(of_clause) <= _MOST_TIMES:
+            result.update((slot.start, slot) for slot in joined(of_clause, now))
+    return [result.get(slot.start, slot) for slot in kept]
 
 
 def _apart(text: str, found: list[Slot]) -> list[Slot]:
@@ -101,37 +123,7 @@ def _placed(slots: Sequence[Slot], said: Sequence[Token]) -> list[tuple[Slot, in
 def _finished(slot: Slot, said: Sequence[Token], before: int) -> Slot:
     """The slot with its cue, and its text as a view."""
     views = {"text": slot.text, **slot.views}
-    if slot.cue or before < 0 or said[before].low not in _CUE_WORDS:
-        return replace(slot, views=views, cue_start=slot.cue_start if slot.cue else slot.start)
-    return replace(slot, views=views, cue=said[before].low, cue_start=said[before].start)
-
-
-# ── Clauses ───────────────────────────────────────────────────────────────────────────────────────────────
-
-_SENTENCE = re.compile(r"(?:[.!?;]+\s+|\s+and then\s+|,?\s+then\s+)", re.IGNORECASE)
-
-
-def clauses(text: str, slots: Sequence[Slot]) -> tuple[Clause, ...]:
-    """Cut a request into the parts that each ask for one thing, in order; never inside a slot or a list of nouns."""
-    cuts = [
-        match.span()
-        for match in _SENTENCE.finditer(text)
-        if not any(slot.start < match.end() and match.start() < slot.end for slot in slots)
-    ]
-    result: list[Clause] = []
-    start = 0
-    for end, following in [*cuts, (len(text), len(text))]:
-        if text[start:end].strip():
-            result.append(Clause(start, end, text[start:end], tuple(s for s in slots if start <= s.start < end)))
-        start = following
-    return tuple(result)
-
-
-def without(text: str, slots: Sequence[Slot]) -> str:
-    """The request with each slot replaced by its kind (`call <person> <time>`), to compare requests by their form."""
-    parts: list[str] = []
-    place = 0
-    for slot in slots:
-        parts += [text[place : slot.start], f"<{slot.kind}>"]
-        place = slot.end
-    return "".join([*parts, text[place:]])
+    cue, cue_start = slot.cue, slot.cue_start if slot.cue else slot.start
+    if not cue and before >= 0 and said[before].low in _CUE_WORDS:
+        cue, cue_start = said[before].low, said[before].start
+    return Slot(slot.kind, slot.start, slot.end, slot.text, views, cue, cue_start, slot.is_timed, slot.is_ambiguous)

@@ -11,22 +11,21 @@ from collections.abc import Sequence
 
 from hearth.functions import duration_text
 from hearth.planning import moments
+from hearth.planning.apart_times import TimeSaid
 from hearth.planning.clock_times import APPROXIMATE, CLOCK_WORDS, RANGE_MARKS, Length, Line, clock, length
-from hearth.planning.days import DAY_STARTS, Reading, count_of, day, ordinal_of
+from hearth.planning.dates import Reading
+from hearth.planning.days import DAY_STARTS, day
 from hearth.planning.moments import DAY, Clues, Leaning, Said
+from hearth.planning.repeats import REPEATS, adverb, every
 from hearth.planning.text import NUMBER_WORDS, Slot, Token, listed
 from hearth.planning.time_words import (
     EVENING_WORDS,
     FUTURE_WORDS,
-    MONTHS,
     MORNING_WORDS,
-    PARTS,
     PAST_WORDS,
     RECORDS,
-    UNITS,
     WEEKDAYS,
     WEEKDAYS_PLURAL,
-    Part,
     add_months,
     spelling,
 )
@@ -81,36 +80,14 @@ for _phrase, _meaning in {
 _BOUNDS = frozenset(["since", "until", "before", "after", "by", "onward"])
 _GLUE = frozenset(listed("at on of from between until before after by around about @ every each in"))
 _RANGE_WORDS = frozenset({"to", "until", "through", *RANGE_MARKS})
-_REPEATS = {
-    "daily": ("daily", 1),
-    "everyday": ("daily", 1),
-    "nightly": ("daily", 1),
-    "weekly": ("weekly", 1),
-    "biweekly": ("weekly", 2),
-    "fortnightly": ("weekly", 2),
-    "monthly": ("monthly", 1),
-    "quarterly": ("monthly", 3),
-    "yearly": ("yearly", 1),
-    "annually": ("yearly", 1),
-    "hourly": ("hourly", 1),
-}
-_REPEAT_OF_UNIT = {
-    "day": "daily",
-    "week": "weekly",
-    "month": "monthly",
-    "year": "yearly",
-    "hour": "hourly",
-    "minute": "minutely",
-}
-_WORK_WEEK = (0, 1, 2, 3, 4)
 _STARTS = frozenset(
-    {*DAY_STARTS, *CLOCK_WORDS, *_CUES, *_REPEATS, *WEEKDAYS_PLURAL, *NUMBER_WORDS}
+    {*DAY_STARTS, *CLOCK_WORDS, *_CUES, *REPEATS, *WEEKDAYS_PLURAL, *NUMBER_WORDS}
     | set(listed("an few couple half quarter three once weekdays weekends"))
 )
 _VALUE_KINDS = frozenset({"iso", "numeric_date", "day_month", "clock", "hours", "number"})
 
 
-def find_times(text: str, said: Sequence[Token], now: dt.datetime, country: str) -> list[Slot]:
+def find_times(text: str, said: Sequence[Token], now: dt.datetime, country: str) -> list[TimeSaid]:
     """The `time` and `duration` slots of a request, in order, without overlap.
 
     Args:
@@ -121,7 +98,7 @@ def find_times(text: str, said: Sequence[Token], now: dt.datetime, country: str)
     """
     line = Line(said, [spelling(t.low) if t.kind == "word" else t.low for t in said], now, country)
     looks_back = _tenses(line.words)
-    slots: list[Slot] = []
+    times: list[TimeSaid] = []
     index = 0
     while index < len(said):
         if line.words[index] not in _STARTS and said[index].kind not in _VALUE_KINDS:
@@ -133,9 +110,9 @@ def find_times(text: str, said: Sequence[Token], now: dt.datetime, country: str)
         if found is None:
             index += 1
         else:
-            slots.append(found[0])
+            times.append(found[0])
             index = found[1]
-    return slots
+    return times
 
 
 def _tenses(words: Sequence[str]) -> list[bool]:
@@ -156,7 +133,7 @@ def _tenses(words: Sequence[str]) -> list[bool]:
     return result
 
 
-def _time_at(line: Line, text: str, index: int) -> tuple[Slot, int] | None:
+def _time_at(line: Line, text: str, index: int) -> tuple[TimeSaid, int] | None:
     for n_cue, cue in _cues_at(line, index):
         place = index + n_cue
         if place >= len(line.tokens):
@@ -193,7 +170,9 @@ def _cues_at(line: Line, index: int) -> list[tuple[int, str]]:
     return [*found, (0, "")]
 
 
-def _time_slot(line: Line, text: str, said: Said, places: tuple[int, int, int], cue: str) -> tuple[Slot, int] | None:
+def _time_slot(
+    line: Line, text: str, said: Said, places: tuple[int, int, int], cue: str
+) -> tuple[TimeSaid, int] | None:
     index, place, after = places
     clues = Clues(line.is_past or cue == "since", _leaning(line, index, after))
     made = moments.views(said, line.now, clues)
@@ -202,7 +181,8 @@ def _time_slot(line: Line, text: str, said: Said, places: tuple[int, int, int], 
     start, end = line.tokens[place].start, line.tokens[after - 1].end
     cue_start = line.tokens[index].start
     cue_text = " ".join(token.low for token in line.tokens[index:place])
-    return Slot("time", start, end, text[start:end], made[0], cue_text, cue_start, made[1]), after
+    slot = Slot("time", start, end, text[start:end], made[0], cue_text, cue_start, made[1])
+    return TimeSaid(slot, said, clues), after
 
 
 def _leaning(line: Line, index: int, after: int) -> Leaning:
@@ -223,7 +203,7 @@ def _leaning(line: Line, index: int, after: int) -> Leaning:
 
 def _expression(line: Line, text: str, place: int, cue: str) -> Reading:
     if cue == "every":
-        return _composed(line, text, _every(line, text, place))
+        return _composed(line, text, every(line, text, place))
     offset = _offset(line, text, place, cue)
     if offset is not None:
         return _composed(line, text, offset)
@@ -240,8 +220,8 @@ def _element(line: Line, text: str, place: int, cue: str, *, is_joined: bool = F
     if found is not None:
         return found
     word = line.words[place]
-    if word in _REPEATS or word in WEEKDAYS_PLURAL or word in ("once", "weekdays", "weekends"):
-        return _adverb(line, place, cue)
+    if word in REPEATS or word in WEEKDAYS_PLURAL or word in ("once", "weekdays", "weekends"):
+        return adverb(line, place, cue)
     if line.tokens[place].kind in ("clock", "number", "hours") or word in CLOCK_WORDS:
         read = clock(line, place, cue, is_joined=is_joined)
         if read is not None or cue or is_joined:
@@ -273,7 +253,7 @@ def _composed(line: Line, text: str, first: Reading) -> Reading:
         if following >= len(line.tokens) or (line.word(following) in _CUES and cue):
             break
         if cue == "every":
-            read = _every(line, text, following)
+            read = every(line, text, following)
         else:
             read = _element(line, text, following, cue, is_joined=True)
         joined = _join(said, read[0], cue) if read is not None else None
@@ -308,6 +288,7 @@ def _join(said: Said, more: Said, cue: str) -> Said | None:
         to_clock=said.to_clock or more.to_clock,
         stands_at=said.stands_at or more.stands_at if not (said.clock or more.clock) else None,
         bound=said.bound or more.bound or (cue if cue in ("until", "before", "after", "by") else ""),
+        is_within_day=said.is_within_day or cue in ("until", "before", "by"),
         is_rest=said.is_rest or more.is_rest,
         repeat=said.repeat or more.repeat,
         every=max(said.every, more.every),
@@ -451,94 +432,10 @@ def _anchored(line: Line, text: str, span: Length, relation: str, place: int) ->
 # ── Repeats ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _every(line: Line, text: str, place: int) -> Reading:
-    """What stands after "every" or "each"."""
-    count, start = 1, place
-    if line.word(place) in ("other", "second") and line.word(place + 1):
-        count, place = 2, place + 1
-    elif line.word(place) == "single":
-        place += 1
-    elif count_of(line.word(place)) and line.word(place + 1) in UNITS:
-        count, place = count_of(line.words[place]), place + 1
-    word = line.word(place)
-    if word in WEEKDAYS:
-        return _weekday_list(line, place, count)
-    if word in ("weekday", "workday", "weekdays"):
-        return Said(repeat="daily", weekdays=_WORK_WEEK), place + 1
-    if word in ("business", "working", "work") and line.word(place + 1) in ("day", "days"):
-        return Said(repeat="daily", weekdays=_WORK_WEEK), place + 2
-    if word in ("weekend", "weekends"):
-        return Said(repeat="weekly", weekdays=(5, 6)), place + 1
-    if word in PARTS:
-        return Said(repeat="daily", part=PARTS[word], every=count), place + 1
-    if word in UNITS and UNITS[word][0] in _REPEAT_OF_UNIT:
-        name, factor = UNITS[word]
-        return _repeated(line, _REPEAT_OF_UNIT[name], int(count * factor)), place + 1
-    if place != start:
-        return None
-    yearly = day(line, text, place, "every")
-    if yearly is None or yearly[0].first is None or yearly[0].repeat:
-        return None
-    said = yearly[0]
-    is_monthly = line.tokens[place].kind == "number" or ordinal_of(word)
-    if line.words[yearly[1] : yearly[1] + 3] == ["of", "the", "month"]:
-        return Said(first=said.first, repeat="monthly"), yearly[1] + 3
-    names_month = any(w in MONTHS for w in line.words[place : yearly[1]])
-    return Said(first=said.first, repeat="monthly" if is_monthly and not names_month else "yearly"), yearly[1]
-
-
-def _repeated(line: Line, repeat: str, count: int) -> Said:
-    if repeat in ("hourly", "minutely"):
-        seconds = count * (3600 if repeat == "hourly" else 60)
-        return Said(moment=moments.later(line.now.replace(microsecond=0), seconds), repeat=repeat, every=count)
-    return Said(repeat=repeat, every=count)
-
-
-def _weekday_list(line: Line, place: int, count: int) -> Reading:
-    found = [WEEKDAYS[line.words[place]]]
-    place += 1
-    while len(found) < 7:
-        following = place + (line.word(place) == ",")
-        following += line.word(following) in ("and", "&", "or")
-        if following == place or (line.word(following) not in WEEKDAYS and line.word(following) not in WEEKDAYS_PLURAL):
-            break
-        word = line.words[following]
-        found.append(WEEKDAYS.get(word, WEEKDAYS_PLURAL.get(word, 0)))
-        place = following + 1
-    return Said(repeat="weekly", every=count, weekdays=tuple(sorted(set(found)))), place
-
-
-def _adverb(line: Line, place: int, cue: str) -> Reading:
-    """ "daily", "on Mondays", "weekdays", "once a week"."""
-    word = line.words[place]
-    if word in _REPEATS:
-        repeat, count = _REPEATS[word]
-        said = _repeated(line, repeat, count)
-        if word == "nightly":
-            said.part = Part(*PARTS["night"])
-        return said, place + 1
-    if word in WEEKDAYS_PLURAL:
-        following = place + 1 + (line.word(place + 1) == ",")
-        following += line.word(following) in ("and", "&")
-        if following > place + 1 and line.word(following) in WEEKDAYS_PLURAL:
-            days = (WEEKDAYS_PLURAL[word], WEEKDAYS_PLURAL[line.words[following]])
-            return Said(repeat="weekly", weekdays=tuple(sorted(days))), following + 1
-        return Said(repeat="weekly", weekdays=(WEEKDAYS_PLURAL[word],)), place + 1
-    if word == "weekdays":
-        return Said(repeat="daily", weekdays=_WORK_WEEK), place + 1
-    if word == "weekends":
-        return (Said(repeat="weekly", weekdays=(5, 6)), place + 1) if cue in ("on", "at") else None
-    if word == "once" and line.word(place + 1) in ("a", "every", "per") and line.word(place + 2) in UNITS:
-        name = UNITS[line.words[place + 2]][0]
-        if name in ("day", "week", "month", "year"):
-            return Said(repeat=_REPEAT_OF_UNIT[name]), place + 3
-    return None
-
-
 # ── Durations ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _duration_at(line: Line, text: str, index: int) -> tuple[Slot, int] | None:
+def _duration_at(line: Line, text: str, index: int) -> tuple[TimeSaid, int] | None:
     """A length of time that is no date: "for 45 minutes", "an hour and a half", "90 min"."""
     n_cue, cue = next(((n, c) for n, c in _cues_at(line, index) if n), (0, ""))
     place = index + n_cue
@@ -566,4 +463,5 @@ def _duration_at(line: Line, text: str, index: int) -> tuple[Slot, int] | None:
         views["unit"] = span.unit
     start, end = line.tokens[place].start, line.tokens[after - 1].end
     cue_text = " ".join(token.low for token in line.tokens[index:place])
-    return Slot("duration", start, end, text[start:end], views, cue_text, line.tokens[index].start), after
+    slot = Slot("duration", start, end, text[start:end], views, cue_text, line.tokens[index].start)
+    return TimeSaid(slot, None, Clues()), after

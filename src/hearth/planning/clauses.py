@@ -1,0 +1,260 @@
+"""Cuts a request into the parts that each ask for one thing, and shows its form without its values.
+
+A cut stands at the end of a sentence or line, and where a connecting word is followed by something that can begin a
+request: "… and email it to Ben", "…, then call her", "… and also what is on Monday". Never inside a slot, never in a
+list of nouns ("milk, eggs and bread"), and not in what the owner wants to be reminded of or said to others ("remind me
+to buy milk and call Anna" is one), unless a time ends it. Words are not parsed: a verb that the tables lack joins its
+clause to the one before.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+
+from hearth.planning.text import Clause, Slot, Token, listed, tokens
+
+_VERBS = frozenset(
+    listed(
+        "add remind send show find search tell give create make delete remove cancel move reschedule reply forward "
+        "read open write save attach convert calculate compute remember forget play turn switch start stop pause "
+        "resume rename append put check get pick buy pay postpone complete finish invite ask let notify inform confirm "
+        "accept decline summarize summarise translate download upload share print draft clear mute wake look see "
+        "compare count sort organize organise arrange archive restore undo explain describe analyze analyse detect "
+        "generate edit resize crop extract classify transcribe identify recommend suggest provide apply use take bring "
+        "pull ensure keep avoid lock unlock dim close ring dial phone unsubscribe subscribe block rate enroll register "
+        "report replace split merge track fetch retrieve estimate define prepare fill sign visit clean wash water feed"
+    )
+)
+"""Words that begin a request and are hardly ever nouns in a list."""
+_NOUN_VERBS = frozenset(
+    listed(
+        "call text mail email e-mail message note set book order list plan schedule name copy post log record time "
+        "test change update review cook answer schedule mark file reserve watch view cut paint date question tag "
+        "back match map search stream scan photograph address label"
+    )
+)
+"""Words that begin a request when an object follows, and else are nouns: "and book a table", "milk and a book"."""
+_QUESTIONS = frozenset(listed("what what's who who's when where which how why whose"))
+_AUXILIARIES = frozenset(listed("is are do does did can could will would should was were have has am"))
+_SUBJECTS = frozenset(listed("i you it there the my we he she they this that any anyone anything your our me"))
+_OBJECTS = frozenset(
+    listed(
+        "a an the my your his her our their its this that these those it them him me us everyone everybody all any "
+        "some up out down back another one two three what who whether if"
+    )
+)
+_JOINING = frozenset(listed("and & , but plus"))
+_STRONG = frozenset(listed("then also afterwards afterward finally lastly additionally"))
+_NOT_THEN = frozenset(listed("since until by back from till before even just if"))
+_TELLING = frozenset(listed("tell ask inform let notify"))
+_WRITING = frozenset(listed("text message write email mail note remember say reply answer"))
+_BREAKS_CONTENT = frozenset(
+    listed(
+        "remind schedule show find search set create what what's who when where how list read tell add delete cancel"
+    )
+)
+_OPENERS = frozenset(
+    listed("if when after before once as while on in at unless because since until by for during every")
+)
+_SHORTENED = frozenset(listed("mr mrs ms dr prof st no nr vs approx e.g i.e etc tel jan feb mar apr jun jul aug sep "
+                              "sept oct nov dec mon tue wed thu fri sat sun inc ltd co"))  # fmt: skip
+_ENDS = frozenset(".!?;")
+
+
+def clauses(text: str, slots: Sequence[Slot]) -> tuple[Clause, ...]:
+    """Cut a request into clauses, in order; together they hold every slot.
+
+    Args:
+        text: The request.
+        slots: What `find_slots` found in it.
+    """
+    said = tokens(text)
+    in_slot = _in_slots(said, slots)
+    cuts = _cuts(text, said, in_slot)
+    found: list[Clause] = []
+    starts = [slot.start for slot in slots]
+    begin = 0
+    for end, following in [*cuts, (len(said), len(said))]:
+        first, last = begin, end
+        while last > first and said[last - 1].low in ",;.!" and in_slot[last - 1] is None:
+            last -= 1
+        if last > first:
+            start, stop = said[first].start, said[last - 1].end
+            inside = tuple(slots[bisect_right(starts, start - 1) : bisect_right(starts, stop - 1)])
+            found.append(Clause(start, stop, text[start:stop], inside))
+        begin = following
+    return tuple(found)
+
+
+def without(text: str, slots: Sequence[Slot]) -> str:
+    """The request with each slot replaced by its kind (`call <person> <time>`), to compare requests by their form."""
+    parts: list[str] = []
+    place = 0
+    for slot in slots:
+        parts += [text[place : slot.start], f"<{slot.kind}>"]
+        place = slot.end
+    return "".join([*parts, text[place:]])
+
+
+def _in_slots(said: Sequence[Token], slots: Sequence[Slot]) -> list[Slot | None]:
+    """For each token the slot it lies in."""
+    result: list[Slot | None] = []
+    index = 0
+    for token in said:
+        while index < len(slots) and slots[index].end <= token.start:
+            index += 1
+        is_in = index < len(slots) and slots[index].start < token.end
+        result.append(slots[index] if is_in else None)
+    return result
+
+
+def _cuts(text: str, said: Sequence[Token], in_slot: Sequence[Slot | None]) -> list[tuple[int, int]]:
+    """Where clauses end, and where the next ones begin, as indices of tokens."""
+    cuts: list[tuple[int, int]] = []
+    begin = index = 0
+    has_request = is_content = False
+    while index < len(said):
+        low = said[index].low
+        if index > begin and _is_new_line(text, said, index) and not _inside(in_slot, index):
+            cut: tuple[int, int] | None = (index, _past_bullet(said, index))
+        elif index > begin and _ends_with_dot(text, said, in_slot, index):
+            cut = (index, _past_joining(said, index))
+        elif in_slot[index] is None and low in _ENDS and (index == 0 or said[index - 1].low not in _ENDS):
+            cut = _sentence_end(text, said, index)
+        elif in_slot[index] is None and (low in _JOINING or low in _STRONG or low == "after") and has_request:
+            cut = _joint(said, in_slot, begin, index, is_content)
+        else:
+            cut = None
+        if cut is None or cut[0] <= begin:
+            has_request = has_request or _is_request(said, in_slot, index)
+            is_content = is_content or _begins_content(said, in_slot, begin, index)
+            index += 1
+            continue
+        cuts.append(cut)
+        begin = index = max(cut[1], index + 1) if cut[1] == cut[0] else cut[1]
+        begin = cut[1]
+        index = max(index, begin)
+        has_request = is_content = False
+    return cuts
+
+
+def _is_new_line(text: str, said: Sequence[Token], index: int) -> bool:
+    return index > 0 and text.find("\n", said[index - 1].end, said[index].start) >= 0
+
+
+def _inside(in_slot: Sequence[Slot | None], index: int) -> bool:
+    """True when the token continues the slot of the token before it."""
+    return in_slot[index] is not None and in_slot[index] is in_slot[index - 1]
+
+
+def _ends_with_dot(text: str, said: Sequence[Token], in_slot: Sequence[Slot | None], index: int) -> bool:
+    """True when a sentence ended in the dot of "8 p.m."."""
+    before = in_slot[index - 1]
+    if before is None or in_slot[index] is before or not before.text.endswith("."):
+        return False
+    return before.end == said[index - 1].end and text[said[index].start].isupper()
+
+
+def _begins_content(said: Sequence[Token], in_slot: Sequence[Slot | None], begin: int, index: int) -> bool:
+    """Whether here begins what others shall hear, or what the owner wants to be reminded of."""
+    low = said[index].low
+    if in_slot[index] is not None:
+        return False
+    if low in ("remind", "saying", "says"):
+        return True
+    if low not in ("that", "to", "if", "whether", ":"):
+        return False
+    for place in range(index - 1, max(begin, index - 8) - 1, -1):
+        word = said[place].low
+        if word in _TELLING:
+            return said[place + 1].low not in ("me", "us")
+        if word in _WRITING and in_slot[place] is None:
+            return low in ("that", ":", "whether", "if") or (low == "to" and word == "remember")
+    return False
+
+
+def _past_bullet(said: Sequence[Token], index: int) -> int:
+    if said[index].low in "-*•–" and index + 1 < len(said):
+        return index + 1
+    if said[index].low.isdigit() and index + 2 < len(said) and said[index + 1].low in ".)":
+        return index + 2
+    return index
+
+
+def _sentence_end(text: str, said: Sequence[Token], index: int) -> tuple[int, int] | None:
+    """A full stop, question mark … before white space; not the dot of a shortened word."""
+    after = index + 1
+    while after < len(said) and said[after].low in ".!?;":
+        after += 1
+    end = said[after - 1].end
+    if after >= len(said) or not text[end : end + 1].isspace():
+        return None
+    if said[index].low == "." and index and (said[index - 1].low in _SHORTENED or len(said[index - 1].low) == 1):
+        return None
+    return after, _past_joining(said, after)
+
+
+def _past_joining(said: Sequence[Token], index: int) -> int:
+    """The index after the connecting words that begin a clause: "and then", "also", "after that,"."""
+    start = index
+    while index < len(said) and index - start < 6:
+        low = said[index].low
+        pair = (low, said[index + 1].low if index + 1 < len(said) else "")
+        if pair in (("after", "that"), ("after", "this"), ("after", "which"), ("as", "well")):
+            index += 2
+        elif low in _JOINING or low in _STRONG:
+            index += 1
+        else:
+            break
+    return index if index < len(said) else start
+
+
+def _joint(
+    said: Sequence[Token], in_slot: Sequence[Slot | None], begin: int, index: int, is_content: bool
+) -> tuple[int, int] | None:
+    """A cut at connecting words when what follows can begin a request."""
+    after = _past_joining(said, index)
+    if after == index or any(slot is not None for slot in in_slot[index:after]):
+        return None
+    connectors = {token.low for token in said[index:after]}
+    is_strong = bool(connectors & _STRONG) or "after" in connectors
+    if said[index].low == "then" and index and said[index - 1].low in _NOT_THEN:
+        return None
+    if connectors == {","} and said[begin].low in _OPENERS:
+        return None
+    place = after
+    while place < len(said) and said[place].low in ("please", "just", "kindly", "maybe"):
+        place += 1
+    if place >= len(said) or in_slot[place] is not None:
+        return None
+    if not _begins_request(said, in_slot, place, is_strong):
+        return None
+    if is_content and not is_strong and said[place].low not in _BREAKS_CONTENT:
+        slot = in_slot[index - 1]
+        if slot is None or slot.kind != "time":
+            return None
+    return index, after
+
+
+def _begins_request(said: Sequence[Token], in_slot: Sequence[Slot | None], place: int, is_strong: bool) -> bool:
+    low = said[place].low
+    following = said[place + 1].low if place + 1 < len(said) else ""
+    if low in _VERBS:
+        return True
+    if low in _NOUN_VERBS:
+        has_object = place + 1 < len(in_slot) and in_slot[place + 1] is not None
+        return has_object or following in _OBJECTS or (is_strong and following not in ("", ",", ".", "and"))
+    if low in _QUESTIONS:
+        return following != "" and following not in ".,;!?"
+    if low in _AUXILIARIES:
+        return following in _SUBJECTS or (place + 1 < len(in_slot) and in_slot[place + 1] is not None and is_strong)
+    return is_strong and low in ("i", "i'd", "i'll", "let's", "we", "don't", "in", "on", "at")
+
+
+def _is_request(said: Sequence[Token], in_slot: Sequence[Slot | None], index: int) -> bool:
+    """Whether a word shows that the clause so far already asks for something."""
+    low = said[index].low
+    return in_slot[index] is None and (
+        low in _VERBS or low in _NOUN_VERBS or low in _QUESTIONS or low in _AUXILIARIES or low in ("i", "i'd", "i'm")
+    )

@@ -1,0 +1,300 @@
+"""Finds numbers, quantities, units asked for, and sums in a request.
+
+A number that is part of a name ("v1.5", "A4"), of an address, or of a code of 12 or more digits is none. Units are
+named as pint names them, money by ISO 4217; nothing is converted here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from hearth.planning.text import NUMBER_WORDS, Slot, Token, spoken_number
+from hearth.planning.time_words import UNITS
+from hearth.planning.unit_words import CURRENCY_SIGNS, LONG_UNITS, TOUCHING_UNITS, UNIT_WORDS
+from hearth.types import Plain
+
+_OPERATORS = {
+    "+": "+", "*": "*", "×": "*", "x": "*", "/": "/", "÷": "/", "^": "^", "-": "-", "−": "-", "plus": "+", "minus": "-",
+    "times": "*",
+}  # fmt: skip
+_LONG_OPERATORS = {("divided", "by"): "/", ("multiplied", "by"): "*", ("to", "the", "power", "of"): "^"}
+_FUNCTIONS = frozenset({"sqrt", "sin", "cos", "tan", "log", "ln", "exp", "abs"})
+_SUM_WORDS = re.compile(
+    r"\b(?:calculate|compute|what(?:'s|’s| is)|how much|work out|solve|evaluate|add up)\b", re.IGNORECASE
+)
+
+
+def find_numbers(text: str, said: Sequence[Token]) -> list[Slot]:
+    """Numbers, quantities (a number with a unit), units asked for, and sums ("15% of 80", "3 * 4.5")."""
+    slots: list[Slot] = []
+    index = 0
+    codes = _codes(said)
+    asks_for_sum = _SUM_WORDS.search(text[:4000]) is not None
+    has_measure = False
+    while index < len(said):
+        token = said[index]
+        if index in codes:
+            index += 1
+            continue
+        if token.kind == "word" and token.low not in NUMBER_WORDS and token.low not in ("a", "half", "square"):
+            if token.low in _FUNCTIONS or token.low in UNIT_WORDS or token.low in UNITS:
+                found = _sum(text, said, index, asks_for_sum) or _asked_unit(text, said, index, has_measure)
+                if found is not None:
+                    slots.append(found[0])
+                    index = found[1]
+                    continue
+            index += 1
+            continue
+        found = _sum(text, said, index, asks_for_sum) or _measure(text, said, index)
+        if found is None:
+            index += 1
+            continue
+        slots.append(found[0])
+        has_measure = True
+        index = max(found[1], index + 1)
+    return slots
+
+
+def _codes(said: Sequence[Token]) -> set[int]:
+    """The tokens of card numbers, account numbers and the like: 12 or more digits in groups; no amount is so long."""
+    found: set[int] = set()
+    run: list[int] = []
+    n_digits = 0
+    for index, token in enumerate(said):
+        continues = bool(run) and token.start - said[run[-1]].end <= 1
+        if token.kind == "number" and token.low.isdigit() and (continues or not run):
+            run.append(index)
+            n_digits += len(token.low)
+            continue
+        if _is_code(said, run, n_digits):
+            found.update(run)
+        is_digits = token.kind == "number" and token.low.isdigit()
+        run, n_digits = ([index], len(token.low)) if is_digits else ([], 0)
+    if _is_code(said, run, n_digits):
+        found.update(run)
+    return found
+
+
+def _is_code(said: Sequence[Token], run: Sequence[int], n_digits: int) -> bool:
+    if n_digits < 12 or not run:
+        return False
+    return len(run) == 1 or sum(len(said[index].low) >= 3 for index in run) >= len(run) - 1
+
+
+def _measure(text: str, said: Sequence[Token], index: int) -> tuple[Slot, int] | None:
+    sign = CURRENCY_SIGNS.get(said[index].low)
+    first = index
+    if sign and index + 1 < len(said):
+        index += 1
+    read = _number(text, said, index)
+    if read is None:
+        return None
+    value, place, start = read
+    if sign:
+        if start - said[first].end > 1:
+            return None
+        scale = {"k": 1e3, "m": 1e6, "bn": 1e9}.get(_touching(said, place), 1.0)
+        place += scale != 1.0
+        return _quantity(text, said[first].start, said[place - 1].end, value * scale, sign), place
+    end = said[place - 1].end
+    word = said[place].low if place < len(said) else ""
+    if word == "%" or word == "percent" or [t.low for t in said[place : place + 2]] == ["per", "cent"]:
+        after = place + (2 if word == "per" else 1)
+        views = _number_views(value) | {"unit": "percent", "fraction": value / 100}
+        return _made("number", text, start, said[after - 1].end, views), after
+    if word in UNITS and word not in ("s", "m", "h", "d"):
+        return _made("number", text, start, end, _number_views(value)), place
+    unit = _unit_at(said, place)
+    if unit is not None:
+        name, after = unit
+        if name == "CENT":
+            name, value = "USD", value / 100
+        return _quantity(text, start, said[after - 1].end, value, name), after
+    if _touching(said, place) == "k" and said[index].kind == "number":
+        return _made("number", text, start, said[place].end, _number_views(value * 1000)), place + 1
+    if said[index].kind == "word" and said[index].low == "one" and place == index + 1:
+        return None  # "this one", "the first one"
+    if said[index].kind == "day_month" or (_touching(said, place) and said[index].kind == "number"):
+        return None  # 3rd, 5x, 3/4 without a unit
+    return _made("number", text, start, end, _number_views(value)), place
+
+
+def _made(kind: str, text: str, start: int, end: int, views: dict[str, Plain]) -> Slot:
+    return Slot(kind, start, end, text[start:end], views, "", start)
+
+
+def _quantity(text: str, start: int, end: int, value: float, unit: str) -> Slot:
+    return _made("quantity", text, start, end, _number_views(value) | {"unit": unit})
+
+
+def _number_views(value: float) -> dict[str, Plain]:
+    if value.is_integer() and abs(value) < 1e15:
+        return {"number": int(value), "integer": int(value)}
+    return {"number": value}
+
+
+def _touching(said: Sequence[Token], place: int) -> str:
+    """The word that stands right behind the token before it, or empty."""
+    if place < len(said) and said[place].start == said[place - 1].end and said[place].kind == "word":
+        return said[place].low
+    return ""
+
+
+def _unit_at(said: Sequence[Token], place: int) -> tuple[str, int] | None:
+    words = tuple(token.low for token in said[place : place + 3])
+    if words[:1] == ("-",) and len(words) > 1 and said[place].end == said[place + 1].start:
+        place, words = place + 1, tuple(token.low for token in said[place + 1 : place + 4])
+    for n_words in (3, 2):
+        if words[:n_words] in LONG_UNITS:
+            return LONG_UNITS[words[:n_words]], place + n_words
+    if not words:
+        return None
+    if words[0] in UNIT_WORDS:
+        return UNIT_WORDS[words[0]], place + 1
+    if words[0] in TOUCHING_UNITS and place and said[place].start == said[place - 1].end:
+        return TOUCHING_UNITS[words[0]], place + 1
+    return None
+
+
+def _number(text: str, said: Sequence[Token], index: int) -> tuple[float, int, int] | None:
+    """Value, index after it and first character of the number at a token; not of one that is part of a name."""
+    token = said[index]
+    start = token.start
+    if token.kind == "day_month" and "/" in token.low:
+        top, _, bottom = token.low.partition("/")
+        return (int(top) / int(bottom), index + 1, start) if int(bottom) and _unit_at(said, index + 1) else None
+    if token.low == "half" and [t.low for t in said[index + 1 : index + 2]] == ["a"] and _unit_at(said, index + 2):
+        return 0.5, index + 2, start
+    read = spoken_number(said, index)
+    if read is None:
+        return None
+    value, place = read
+    if token.kind != "number":
+        if [t.low for t in said[place : place + 3]] == ["and", "a", "half"]:
+            return value + 0.5, place + 3, start
+        return value, place, start
+    before = text[start - 1] if start else " "
+    end = said[place - 1].end
+    if before.isalnum() or before in "_#@\\:" or (before in "./-" and start > 1 and text[start - 2].isalnum()):
+        return None
+    if before in "-−" and (start < 2 or text[start - 2] in " ("):
+        value, start = -value, start - 1
+    tail = text[end : end + 4]
+    if place == index + 1 and re.match(r",\d{1,2}(?![\d,])", tail) and "." not in token.low and index + 2 < len(said):
+        return value + (-1 if value < 0 else 1) * float(f"0.{said[index + 2].low}"), index + 3, start
+    if re.match(r"[.,:/]\d", tail) and not tail.startswith(","):
+        return None
+    return value, place, start
+
+
+def _asked_unit(text: str, said: Sequence[Token], index: int, has_measure: bool) -> tuple[Slot, int] | None:
+    """The unit wanted: "5 miles in kilometres", "how many cups are in …"."""
+    before = [token.low for token in said[max(0, index - 2) : index]]
+    is_asked = before == ["how", "many"] or (has_measure and before[-1:] in (["in"], ["to"], ["into"], ["as"]))
+    if not is_asked:
+        return None
+    unit = _unit_at(said, index)
+    if unit is None and said[index].low in UNITS and said[index].low.endswith("s"):
+        unit = UNITS[said[index].low][0], index + 1
+    if unit is None:
+        return None
+    return _made("unit", text, said[index].start, said[unit[1] - 1].end, {"unit": unit[0]}), unit[1]
+
+
+def _sum(text: str, said: Sequence[Token], index: int, asks_for_sum: bool) -> tuple[Slot, int] | None:
+    """A sum of at least two numbers, or a function of one; `expression` has signs for the words."""
+    if said[index].low == "square":
+        return _square_root(text, said, index)
+    parts: list[str] = []
+    place, n_numbers, has_sign, depth = index, 0, False, 0
+    last = index  # after the last number or closing bracket
+    n_parts = 0
+    while place < len(said) and place - index < 60:
+        token = said[place]
+        wants_number = not parts or parts[-1] in "+-*/^(" or parts[-1] == "% of" or parts[-1] in _FUNCTIONS
+        if wants_number:
+            read = _operand(text, said, place, parts)
+            if read is None:
+                break
+            depth += parts[-1] == "("
+            n_numbers += parts[-1][-1:].isdigit()
+            place = read
+            if parts[-1][-1:].isdigit() and depth == 0:
+                last, n_parts = place, len(parts)
+            continue
+        if token.low == ")" and depth:
+            depth, place = depth - 1, place + 1
+            parts.append(")")
+            if depth == 0:
+                last, n_parts = place, len(parts)
+            continue
+        operator = _operator(text, said, place)
+        if operator is None:
+            break
+        sign, place = operator
+        has_sign = has_sign or sign not in "-/"
+        parts.append(sign)
+    parts = parts[:n_parts]
+    is_function = bool(parts) and parts[0] in _FUNCTIONS and n_numbers >= 1
+    if not is_function and (n_numbers < 2 or len(parts) < 3 or not (has_sign or asks_for_sum)):
+        return None
+    start = said[index].start
+    expression = " ".join(parts).replace("( ", "(").replace(" )", ")").replace(" %", "%")
+    for name in _FUNCTIONS:
+        expression = expression.replace(f"{name} (", f"{name}(")
+    return _made("expression", text, start, said[last - 1].end, {"expression": expression}), last
+
+
+def _square_root(text: str, said: Sequence[Token], index: int) -> tuple[Slot, int] | None:
+    if [t.low for t in said[index + 1 : index + 3]] != ["root", "of"]:
+        return None
+    read = spoken_number(said, index + 3)
+    if read is None:
+        return None
+    views: dict[str, Plain] = {"expression": f"sqrt({_plain_number(read[0])})"}
+    return _made("expression", text, said[index].start, said[read[1] - 1].end, views), read[1]
+
+
+def _operand(text: str, said: Sequence[Token], place: int, parts: list[str]) -> int | None:
+    """Adds a number, an opening bracket or a function to `parts`; the index after it."""
+    token = said[place]
+    if token.low == "(" or token.low in _FUNCTIONS:
+        if token.low in _FUNCTIONS and [t.low for t in said[place + 1 : place + 2]] != ["("]:
+            return None
+        parts.append(token.low)
+        return place + 1
+    if token.low in CURRENCY_SIGNS:
+        place += 1
+    if place < len(said) and said[place].kind == "day_month" and "/" in said[place].low:
+        parts.append(said[place].low)
+        return place + 1
+    read = spoken_number(said, place)
+    if read is None or (said[place].kind == "number" and said[place].start and text[said[place].start - 1].isalnum()):
+        return None
+    if _touching(said, read[1]) and _touching(said, read[1]) != "x":
+        return None
+    parts.append(_plain_number(read[0]))
+    return read[1]
+
+
+def _plain_number(value: float) -> str:
+    return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+
+
+def _operator(text: str, said: Sequence[Token], place: int) -> tuple[str, int] | None:
+    words = [token.low for token in said[place : place + 4]]
+    if words[:2] in (["%", "of"], ["percent", "of"]):
+        return "% of", place + 2
+    for long, sign in _LONG_OPERATORS.items():
+        if tuple(words[: len(long)]) == long:
+            return sign, place + len(long)
+    sign_ = _OPERATORS.get(words[0])
+    if sign_ is None:
+        return None
+    token = said[place]
+    if token.low in "-−–" and not (text[token.start - 1] == " " and text[token.end : token.end + 1] == " "):
+        return None
+    if token.low == "*" and words[1:2] == ["*"]:
+        return "^", place + 2
+    return sign_, place + 1
