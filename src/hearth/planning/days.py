@@ -1,9 +1,7 @@
 """Reads days and longer stretches at a place in a request: "next Tuesday", "the 3rd", "4.3.2027", "last month".
 
 Rules where English is unsure: a weekday alone is the next one after today (looking back: the last one before it);
-"next Friday" is Friday of next week; a day and month without a year is the next such day, today included; "the last
-three days" reaches back to the midnight that began them; weeks begin on Monday. Numbers with slashes and no clear
-order are day first, except in `MONTH_FIRST` countries; with dots always day first.
+"next Friday" is Friday of next week. Dates and longer stretches: `planning.dates`, `planning.periods`.
 """
 
 from __future__ import annotations
@@ -280,9 +278,9 @@ def _modified(line: Line, index: int, *, has_the: bool) -> Reading:
         found = holiday_day(line, place, sign)
         if found is not None:
             return found
-    rolling = rolling(line, place, sign, has_the or word == "past")
-    if rolling is not None:
-        return rolling
+    counted = rolling(line, place, sign, has_the or word == "past")
+    if counted is not None:
+        return counted
     if target in ("week", "weekend", "month", "year", "quarter"):
         return period(line, target, sign, place + 1)
     if target == "day" and sign == 0:

@@ -9,7 +9,8 @@ Views by kind, all plain data:
 * `time`: `datetime` (the one moment that stands for it), `date`, `start` and `end` (what was said, bounded: `end` is
   exclusive; one of them is missing when that side is open), `time` when a clock time was said, `duration` for a range
   of clock times, `repeat` (`daily`, `weekly`, `monthly`, `yearly`; `hourly`, `minutely`) with `repeat_every` (when not
-  1) and `repeat_days` (`MO`, …). How unsure English is read: `planning.moments` and `planning.days`.
+  1) and `repeat_days` (`MO`, …). How unsure English is read: `planning.moments`, `planning.days`
+  and `planning.dates`.
 * `duration`: `duration` (a month counts 30 days, a year 365), and `number` with `unit` when it is of one unit.
 * `number`: `number`, `integer` when whole; of a percentage also `unit` (`percent`) and `fraction`.
 * `quantity`: `number`, `integer` when whole, `unit` (a name pint knows, or an ISO 4217 currency). `unit`: `unit`.
