@@ -1,0 +1,435 @@
+"""The whole of Hearth in one readable function: `Agent.run`.
+
+Everything else here opens a home, puts the parts together and hands them what they need. One agent per home: a second
+one is refused while the first runs.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import functools
+import hashlib
+import json
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from importlib.resources import as_file, files
+from pathlib import Path
+
+from hearth import config
+from hearth.acting.answer import compose, reword
+from hearth.acting.executor import Executor
+from hearth.acting.repair import Repairer
+from hearth.config import Settings
+from hearth.errors import ConfigError, NotFound, PlannerError, ToolError
+from hearth.guard.egress import Egress
+from hearth.guard.monitor import Monitor
+from hearth.guard.policy import Policy
+from hearth.memory.events import EventMemory
+from hearth.models.encoder import MiniLMEncoder
+from hearth.plan_format import read_demonstrations
+from hearth.planning.cascade import Cascade
+from hearth.planning.check import check_plan
+from hearth.planning.recall import RecallPlanner
+from hearth.protocols import Approver, CallContext, Encoder, LanguageModel, Planner, Tool
+from hearth.registry import Tools, load_tools
+from hearth.store import HomeLock, Store
+from hearth.tools.contacts import entities
+from hearth.trace import CallRecord, Trace
+from hearth.types import (
+    OWNER,
+    Answer,
+    Context,
+    Demonstration,
+    Episode,
+    Plan,
+    Refusal,
+    Request,
+    StepResult,
+    ToolSpec,
+)
+from hearth.workspace import Folder
+
+MAX_REPAIR_ROUNDS = 2
+"""How often the rest of a plan is planned anew after a failed step, before it is reported plainly."""
+LEARN_BATCH = 16
+"""Demonstrations embedded at once while learning: small enough that progress moves, large enough to be quick."""
+UNDO_KEPT = dt.timedelta(days=30)
+"""How long a change can be taken back: older before-images are dropped."""
+OWNER_FOLDERS = ("calendar", "reminders", "contacts", "mail", "notes", "documents")
+
+
+@dataclass(frozen=True, slots=True)
+class UndoReport:
+    """What `Agent.undo` took back of an episode, and what it had to leave."""
+
+    episode: str
+    undone: tuple[str, ...]
+    kept: tuple[str, ...]
+
+
+class Agent:
+    """One owner's agent on one home folder. Make it with `Agent.open`, end it with `close`."""
+
+    def __init__(
+        self,
+        home: Path,
+        settings: Settings,
+        store: Store,
+        tools: Tools,
+        planner: Cascade,
+        recall: RecallPlanner,
+        model: LanguageModel | None,
+        language: Planner | None,
+        monitor: Monitor,
+        egress: Egress,
+        environ: Mapping[str, str],
+        clock: Callable[[], dt.datetime],
+        resources: ExitStack,
+    ) -> None:
+        self.home = home
+        self.settings = settings
+        self.store = store
+        self.tools = tools
+        self.planner = planner
+        self.recall = recall
+        self.model = model
+        self.monitor = monitor
+        self.egress = egress
+        self.clock = clock
+        self.trace = Trace(store)
+        self.memory = EventMemory(store)
+        self.folder = Folder(home / "owner", store)
+        self.folder.prune(UNDO_KEPT)
+        self._tool_settings = settings.for_tools(environ)
+        self._resources = resources
+        self.executor = Executor(monitor, self.trace, self._call_context, self.folder)
+        self.repairer = Repairer(planner, lambda plan: check_plan(plan, tools.specs), language)
+
+    # ── The one flow ──────────────────────────────────────────────────────────────────────────────────────
+
+    def run(self, request: Request) -> Episode:
+        """Plan a request, rule on the plan, run it, repair it, answer, remember.
+
+        Everything that happens is recorded as it happens: a process killed anywhere leaves a record from which
+        `recover` carries on.
+        """
+        started = time.perf_counter()
+        episode_id = new_id(request.now)
+        self.trace.begin(request, episode_id)
+        self.egress.purpose = episode_id
+        proposal = self.plan(request, self.tools.specs)
+        planning_ms = (time.perf_counter() - started) * 1000
+        plan, refusal = (proposal, None) if isinstance(proposal, Plan) else (None, proposal)
+        ruling = self.monitor.rule(plan) if plan else None
+        self.trace.planned(episode_id, plan, refusal, ruling, planning_ms)
+
+        results: tuple[StepResult, ...] = ()
+        rounds = 0
+        if plan and ruling and ruling.verdict == "allow":
+            results = self.executor.run(episode_id, plan, self.tools.specs, request.now)
+            while rounds < MAX_REPAIR_ROUNDS:
+                repaired = self.repairer.repair(request, self.context(), plan, results, self.tools.specs)
+                if repaired is None or self.monitor.rule(repaired, extends=plan).verdict != "allow":
+                    break
+                plan, rounds = repaired, rounds + 1
+                self.trace.planned(episode_id, plan, None, ruling, planning_ms)
+                results = self.executor.run(episode_id, plan, self.tools.specs, request.now, done=results)
+
+        answer = compose(plan, refusal, ruling, results, self.tools.specs, request.now)
+        if self.model is not None and self.settings.models.language and self.settings.models.language.answers:
+            answer = reword(answer, request.text, self.model)
+        episode = Episode(
+            id=episode_id,
+            request=request,
+            plan=plan,
+            refusal=refusal,
+            ruling=ruling,
+            results=results,
+            answer=answer,
+            disclosures=self.egress.disclosures(episode_id),
+            duration_ms=(time.perf_counter() - started) * 1000,
+            planning_ms=planning_ms,
+            rounds=rounds,
+        )
+        self.trace.finish(episode)
+        self.memory.remember(request.text, kind="request", at=request.now, label=OWNER, key=episode_id)
+        return episode
+
+    def plan(self, request: Request, tools: Mapping[str, ToolSpec]) -> Plan | Refusal:
+        """A checked plan or an honest refusal; nothing runs. A planner that breaks is a refusal, too."""
+        try:
+            return self.planner.plan(request, self.context(), tools)
+        except PlannerError as error:
+            return Refusal("out_of_scope", f"I could not plan this: {error}")
+
+    # ── What the parts are handed ─────────────────────────────────────────────────────────────────────────
+
+    def request(self, text: str, *, id: str = "") -> Request:
+        """A request said now."""
+        return Request(text, self.clock(), id)
+
+    def context(self) -> Context:
+        """What planners may see: the owner, the names the owner knows, the country; never contents."""
+        owner = self.settings.owner
+        return Context(owner.name, entities(self.folder.for_call("")), owner.country)
+
+    def _call_context(self, key: str, now: dt.datetime) -> CallContext:
+        return CallContext(
+            key=key,
+            now=now,
+            workspace=self.folder.for_call(key),
+            memory=self.memory,
+            egress=self.egress,
+            settings=self._tool_settings,
+            cancelled=threading.Event(),
+        )
+
+    # ── Learning the shipped demonstrations ───────────────────────────────────────────────────────────────
+
+    @property
+    def n_demonstrations(self) -> int:
+        return len(self.recall)
+
+    @property
+    def n_to_learn(self) -> int:
+        """How many shipped demonstrations wait to be learnt: all of them when the shipped file is another one."""
+        known = self.store.query("SELECT value FROM meta WHERE name = 'shipped'")
+        return 0 if known and known[0][0] == _shipped_hash() else len(shipped_demonstrations())
+
+    def learn_shipped(self) -> Iterator[int]:
+        """Learn the shipped demonstrations; yields how many are done, so that the caller can show it.
+
+        Stopped in the middle, it begins anew next time; the owner's own demonstrations are never touched.
+        """
+        shipped = shipped_demonstrations()
+        for id in self.recall.ids(source="shipped"):
+            self.recall.remove(id)
+        for start in range(0, len(shipped), LEARN_BATCH):
+            self.recall.add(shipped[start : start + LEARN_BATCH])
+            yield from range(start + 1, min(start + LEARN_BATCH, len(shipped)) + 1)
+        with self.store.transaction() as cursor:
+            cursor.execute("INSERT OR REPLACE INTO meta (name, value) VALUES ('shipped', ?)", (_shipped_hash(),))
+
+    # ── After a crash, and taking back ────────────────────────────────────────────────────────────────────
+
+    def recover(self) -> tuple[str, ...]:
+        """Carry on what a killed process left: finish or report each open episode. Says what it did, a line each."""
+        lines = []
+        for left in self.trace.unfinished():
+            self.egress.purpose = left.id
+            results = self.executor.resume(left)
+            refusal = (
+                None if left.plan else left.refusal or Refusal("unreadable", "it was cut off before it was planned")
+            )
+            answer = compose(left.plan, refusal, left.ruling, results, self.tools.specs, left.request.now)
+            self.trace.finish(
+                Episode(
+                    id=left.id,
+                    request=left.request,
+                    plan=left.plan,
+                    refusal=refusal,
+                    ruling=left.ruling,
+                    results=results,
+                    answer=answer,
+                    disclosures=self.egress.disclosures(left.id),
+                    planning_ms=left.planning_ms,
+                )
+            )
+            lines.append(f"{left.id} {answer.status}: {answer.text}")
+        return tuple(lines)
+
+    def undo(self, id: str | None) -> UndoReport:
+        """Take back what episode `id` changed, last step first; without `id`, the last episode that changed something.
+
+        Raises:
+            NotFound: No such episode, or nothing to take back.
+        """
+        episode_id = id or self._last_change()
+        undone, kept = [], []
+        for call in reversed(self.trace.calls(episode_id)):
+            if call.started is None or call.result is None or call.is_undone or call.started.effect == "none":
+                continue
+            name = call.started.tool.replace("_", " ")
+            if call.result.status != "done":
+                continue
+            if call.started.effect == "send":
+                kept.append(f"{name}: what was sent cannot be called back")
+                continue
+            try:
+                paths = self.folder.undo(call.started.key)
+                self.monitor.undo(
+                    call.started.tool, call.started.arguments, call.result.value, self._undo_context(call)
+                )
+            except ToolError as error:
+                kept.append(f"{name}: {error}")
+                break  # earlier steps may be what this one was made from: leave them, too
+            self.trace.mark_undone(episode_id, call.started.step)
+            undone.append(f"{name} ({', '.join(paths) or 'outside the home folder'})")
+        if not undone and not kept:
+            raise NotFound(
+                f"episode {episode_id!r} changed nothing that is left to undo; `hearth history` lists episodes"
+            )
+        return UndoReport(episode_id, tuple(undone), tuple(kept))
+
+    def _undo_context(self, call: CallRecord) -> CallContext:
+        assert call.started is not None
+        return self._call_context(call.started.key, call.started.at)
+
+    def _last_change(self) -> str:
+        for episode in self.trace.episodes(limit=100):
+            for call in self.trace.calls(episode.id):
+                is_open = call.result is not None and call.result.status == "done" and not call.is_undone
+                if call.started is not None and is_open and call.started.effect == "change":
+                    return episode.id
+        raise NotFound("nothing is left to undo among the last 100 episodes")
+
+    # ── Making and ending one ─────────────────────────────────────────────────────────────────────────────
+
+    def refuse(self, request: Request, reason: str) -> Episode:
+        """Record a request that could not be read, with the reason as its answer."""
+        episode_id = new_id(request.now)
+        refusal = Refusal("unreadable", reason)
+        answer = compose(None, refusal, None, (), self.tools.specs, request.now)
+        episode = Episode(episode_id, request, None, refusal, None, (), answer)
+        self.trace.begin(request, episode_id)
+        self.trace.finish(episode)
+        return episode
+
+    def effect_of(self, episode: Episode, result: StepResult) -> str:
+        """Whether a step read, changed or sent something."""
+        assert episode.plan is not None
+        return self.tools.specs[episode.plan.steps[result.step].tool].effect
+
+    def close(self) -> None:
+        """Give the home free. Safe to call twice."""
+        self._resources.close()
+
+    @classmethod
+    def open(
+        cls,
+        home: Path,
+        approver: Approver,
+        *,
+        environ: Mapping[str, str],
+        clock: Callable[[], dt.datetime] | None = None,
+        encoder: Encoder | None = None,
+        extra_tools: Iterable[Tool] = (),
+    ) -> Agent:
+        """Open the home at `home` and put the parts together.
+
+        Args:
+            clock: The time in the owner's zone; the machine's by default.
+            encoder: The shipped one by default.
+            extra_tools: Beside built-ins, plug-ins and the home's own.
+        Raises:
+            ConfigError: No home there, or wrong settings. HomeBusyError: Another agent runs on it.
+            StoreError: The database is damaged, full or locked. MissingExtraError: The encoder's weights are absent.
+        """
+        settings = config.read_settings(home / "hearth.toml")
+        zone = settings.zone()
+        clock = clock or (lambda: dt.datetime.now(zone))
+        with ExitStack() as stack:
+            stack.enter_context(HomeLock(home))
+            store = stack.enter_context(Store.open(home / "hearth.db"))
+            tools = load_tools(home, extra_tools)
+            policy = Policy.from_settings(settings.policy, tools.by_name)
+            egress = Egress(settings.network.allow, store, clock)
+            encoder = encoder or MiniLMEncoder.open(config.cache_folder(environ))
+            recall = RecallPlanner(encoder, store)
+            model = _language_model(settings, egress, environ)
+            language: Planner | None = None
+            if model is not None:
+                from hearth.planning.language import LanguagePlanner  # as in `_language_model`
+
+                language = LanguagePlanner(model, encoder)
+            return cls(
+                home=home,
+                settings=settings,
+                store=store,
+                tools=tools,
+                planner=Cascade([recall, language] if language else [recall], confident=settings.planning.ask_below),
+                recall=recall,
+                model=model,
+                language=language,
+                monitor=Monitor(tools.by_name, policy, approver),
+                egress=egress,
+                environ=environ,
+                clock=clock,
+                resources=stack.pop_all(),
+            )
+
+
+def _language_model(settings: Settings, egress: Egress, environ: Mapping[str, str]) -> LanguageModel | None:
+    chosen = settings.models.language
+    if chosen is None:
+        return None
+    from hearth.models.remote import RemoteModel  # with httpx, a fifth of a second that most starts need not pay
+
+    where = "[models.language]"
+    key = ""
+    if chosen.api_key_env:
+        key = config.secret("api_key_env", chosen.api_key_env, where, environ)
+    elif chosen.api_key_file:
+        key = config.secret("api_key_file", chosen.api_key_file, where, environ)
+    transport = egress.transport("language model")
+    return RemoteModel(chosen.base_url, chosen.model, key, transport, timeout_s=chosen.timeout_s)
+
+
+# ── Homes, records, demonstrations ────────────────────────────────────────────────────────────────────────
+
+
+def make_home(home: Path, owner: Mapping[str, str]) -> None:
+    """Make a home folder with starter settings.
+
+    Args:
+        owner: `name`, `email`, `time_zone`, `country`; each may be empty.
+    Raises:
+        ConfigError: A value is wrong, or there is a home already; nothing was written.
+    """
+    path = home / "hearth.toml"
+    if path.exists():
+        raise ConfigError(f"{str(home)!r} is a home already; edit its hearth.toml")
+    text = config.STARTER.format(**{key: json.dumps(value, ensure_ascii=False) for key, value in owner.items()})
+    config.parse_settings(text, path)
+    home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for folder in OWNER_FOLDERS:
+        (home / "owner" / folder).mkdir(parents=True, exist_ok=True)
+    (home / "tools").mkdir(exist_ok=True)
+    temporary = path.with_suffix(".toml.new")
+    temporary.write_text(text)
+    temporary.replace(path)
+
+
+@contextmanager
+def open_trace(home: Path) -> Iterator[Trace]:
+    """The record of a home, for reading, also while an agent runs on it."""
+    if not (home / "hearth.db").exists():
+        raise ConfigError(f"no record in {str(home)!r}; make a home there with `hearth init`")
+    with Store.open(home / "hearth.db") as store:
+        yield Trace(store)
+
+
+def replayed(episode: Episode, tools: Mapping[str, ToolSpec]) -> Answer:
+    """The answer composed again from the recorded results; calls nothing."""
+    plan = episode.plan
+    return compose(plan, episode.refusal, episode.ruling, episode.results, tools, episode.request.now)
+
+
+@functools.cache
+def shipped_demonstrations() -> tuple[Demonstration, ...]:
+    """The demonstrations that come with Hearth."""
+    with as_file(files("hearth.data") / "demonstrations.jsonl") as path:
+        return tuple(read_demonstrations(path))
+
+
+def _shipped_hash() -> str:
+    return hashlib.sha256((files("hearth.data") / "demonstrations.jsonl").read_bytes()).hexdigest()
+
+
+def new_id(now: dt.datetime) -> str:
+    """An episode's id: the time it was asked and four random letters, so that ids sort and are short to type."""
+    return f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"

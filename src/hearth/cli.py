@@ -1,0 +1,430 @@
+"""The command `hearth`: every command prints for a person, or one JSON document with `--json`.
+
+Exit codes (also in docs/reference/cli.md):
+
+| code | meaning |
+|---|---|
+| 0 | done |
+| 1 | a step failed; what was done is said |
+| 2 | the command line is wrong |
+| 3 | refused: Hearth can't do that yet, or can't read the request |
+| 4 | something is missing or ambiguous: an answer from the owner is needed |
+| 5 | denied by policy, or not approved |
+| 6 | partly done |
+| 70 | a fault in Hearth |
+| 74 | the home's files cannot be read or written (full disk, damaged database) |
+| 75 | another agent runs on this home; try again later |
+| 78 | `hearth.toml` is missing or wrong |
+| 130 | stopped by Ctrl-C; finished steps stay recorded |
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import os
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+
+from hearth import __version__, config, errors
+
+if TYPE_CHECKING:
+    from hearth.agent import Agent
+    from hearth.types import Episode
+
+# Heavy modules (the agent with its encoder, the demo) are imported by the commands that need them, so that `hearth
+# --help` answers at once and `hearth ask` reaches its first output within its budget.
+
+STATUS_CODES = {"done": 0, "failed": 1, "refused": 3, "needs": 4, "denied": 5, "partly": 6}
+ERROR_CODES: tuple[tuple[type[errors.HearthError], int], ...] = (
+    (errors.HomeBusyError, 75),
+    (errors.StoreLockedError, 75),
+    (errors.StoreError, 74),
+    (errors.ConfigError, 78),
+    (errors.MissingExtraError, 78),
+    (errors.RegistryError, 78),
+    (errors.RequestError, 3),
+    (errors.NotFound, 4),
+    (errors.Ambiguous, 4),
+    (errors.DeniedError, 5),
+    (errors.CancelledError, 130),
+    (errors.HearthError, 1),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """What the options before the command said."""
+
+    home: Path
+
+
+def main() -> NoReturn:
+    """Run the command line in a process of its own: nothing in it opens a connection outside the guard's door."""
+    from hearth.guard.egress import install_network_guard
+
+    install_network_guard()
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command line and return its exit code; every expected error becomes a message."""
+    color = False if "NO_COLOR" in os.environ else None
+    try:
+        code = hearth.main(arguments, prog_name="hearth", standalone_mode=False, color=color)
+        return int(code or 0)
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("\nStopped. Steps that had finished stay done and recorded.", err=True)
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except errors.HearthError as error:
+        click.echo(f"hearth: {error}", err=True)
+        return next(code for kind, code in ERROR_CODES if isinstance(error, kind))
+    except OSError as error:
+        click.echo(f"hearth: {error.strerror or error} ({error.filename or 'no file named'})", err=True)
+        return 74
+    except Exception:
+        traceback.print_exc()
+        click.echo("hearth: this is a fault in Hearth; please report the lines above", err=True)
+        return 70
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option("--home", metavar="DIR", help="Home folder (default: $HEARTH_HOME, else the platform's data directory).")
+@click.version_option(__version__, prog_name="hearth")
+@click.pass_context
+def hearth(ctx: click.Context, home: str | None) -> None:
+    """A personal agent that lives on this device and learns at home."""
+    ctx.obj = Invocation(config.home_folder(home, os.environ))
+
+
+as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+yes_option = click.option("--yes", is_flag=True, help="Approve what would be asked.")
+
+# ── Setting up ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@hearth.command()
+@click.option("--name", help="Your name.")
+@click.option("--email", help="Your e-mail address: the sender of drafts.")
+@click.option("--time-zone", help="IANA name such as Europe/Berlin (default: the machine's).")
+@click.option("--country", help="Two letters such as DE, for phone numbers and date order.")
+@click.pass_obj
+def init(
+    invocation: Invocation, name: str | None, email: str | None, time_zone: str | None, country: str | None
+) -> None:
+    """Make a home folder and learn the shipped demonstrations."""
+    from hearth.agent import make_home
+
+    home = invocation.home
+    if not (home / "hearth.toml").exists():
+        asked = sys.stdin.isatty()
+        owner = {
+            "name": name
+            if name is not None or not asked
+            else click.prompt("Your name", default="", show_default=False),
+            "email": email
+            if email is not None or not asked
+            else click.prompt("Your e-mail address", default="", show_default=False),
+            "time_zone": time_zone,
+            "country": country,
+        }
+        make_home(home, {key: value or "" for key, value in owner.items()})
+        click.echo(f"Made a home in {home}")
+    else:
+        click.echo(f"{home} is a home already; its settings stay as they are")
+    with _agent(invocation, yes=False) as agent:
+        click.echo(f"{len(agent.tools.by_name)} tools, {agent.n_demonstrations} demonstrations learnt. Try:")
+        click.echo('  hearth ask "remind me to water the plants tomorrow at nine"')
+
+
+@hearth.command()
+@click.option("--repair", is_flag=True, help="Save what can be read of a damaged database into a fresh one.")
+@as_json
+@click.pass_obj
+def doctor(invocation: Invocation, repair: bool, as_json: bool) -> int:
+    """Check the home, the settings, the tools, the encoder and the database."""
+    from hearth.doctor import examine, repair_store
+
+    if repair:
+        for line in repair_store(invocation.home):
+            click.echo(line, err=as_json)
+    findings = examine(invocation.home, os.environ)
+    if as_json:
+        _print_json([{"part": f.part, "ok": f.is_ok, "says": f.says} for f in findings])
+    else:
+        for finding in findings:
+            mark = click.style("ok  ", fg="green") if finding.is_ok else click.style("bad ", fg="red")
+            click.echo(f"{mark} {finding.part:<12} {finding.says}")
+    return 0 if all(f.is_ok for f in findings) else 1
+
+
+# ── Asking ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@hearth.command()
+@click.argument("text", nargs=-1)
+@yes_option
+@as_json
+@click.pass_obj
+def ask(invocation: Invocation, text: tuple[str, ...], yes: bool, as_json: bool) -> int:
+    """Do what TEXT asks (`-` or nothing reads it from standard input)."""
+    request = _request_text(text)
+    with _agent(invocation, yes=yes) as agent:
+        episode = agent.run(agent.request(request))
+        _show(agent, episode, as_json)
+    return STATUS_CODES[episode.answer.status]
+
+
+@hearth.command()
+@yes_option
+@click.pass_obj
+def chat(invocation: Invocation, yes: bool) -> int:
+    """Ask one thing after another; an empty line or Ctrl-D ends it."""
+    with _agent(invocation, yes=yes) as agent:
+        if sys.stdin.isatty():
+            click.echo("Ask away. An empty line ends.")
+        while text := _next_line():
+            episode = agent.run(agent.request(text))
+            _show(agent, episode, as_json=False)
+    return 0
+
+
+@hearth.command()
+@click.argument("text", nargs=-1)
+@click.option("--tools", "tools_file", type=click.Path(path_type=Path), help="Plan with the tools of a tool_desc.json.")
+@as_json
+@click.pass_obj
+def plan(invocation: Invocation, text: tuple[str, ...], tools_file: Path | None, as_json: bool) -> int:
+    """Show the plan for TEXT without running anything."""
+    from hearth.plan_format import plan_to_json, read_tools, refusal_to_json
+    from hearth.plan_text import plan_lines
+    from hearth.types import Plan
+
+    request = _request_text(text)
+    with _agent(invocation, yes=False) as agent:
+        specs = read_tools(tools_file) if tools_file else agent.tools.specs
+        proposal = agent.plan(agent.request(request), specs)
+    if isinstance(proposal, Plan):
+        if as_json:
+            _print_json({"user_request": request, **plan_to_json(proposal)})
+        else:
+            click.echo("\n".join(plan_lines(proposal, specs)))
+            for part in proposal.unserved:
+                click.echo(f"not planned: {part}")
+        return 0
+    if as_json:
+        _print_json({"user_request": request, "task_nodes": [], "refusal": refusal_to_json(proposal)})
+    else:
+        click.echo(proposal.reason)
+        if proposal.offer:
+            click.echo(proposal.offer.text)
+    return STATUS_CODES["needs" if proposal.kind == "needs" else "refused"]
+
+
+# ── Looking back ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+@hearth.command()
+@as_json
+@click.pass_obj
+def tools(invocation: Invocation, as_json: bool) -> int:
+    """List the tools, what they take and what they do."""
+    from hearth.plan_format import tool_to_json
+    from hearth.registry import load_tools
+
+    found = load_tools(invocation.home)
+    if as_json:
+        _print_json({"nodes": [tool_to_json(spec) for spec in found.specs.values()], "faults": list(found.faults)})
+    else:
+        for domain in dict.fromkeys(spec.domain for spec in found.specs.values()):
+            click.secho(domain, bold=True)
+            for spec in (s for s in found.specs.values() if s.domain == domain):
+                signature = ", ".join(p.name if p.is_required else f"[{p.name}]" for p in spec.parameters)
+                mark = {"none": "reads", "change": "changes", "send": "sends"}[spec.effect]
+                click.echo(f"  {spec.name}({signature})  {click.style(mark, dim=True)}")
+                click.echo(f"      {spec.description}")
+    for fault in found.faults:
+        click.echo(f"not loaded: {fault}", err=True)
+    return 1 if found.faults else 0
+
+
+@hearth.command()
+@click.argument("id", required=False)
+@click.option("--limit", default=20, show_default=True, help="How many, newest first.")
+@as_json
+@click.pass_obj
+def history(invocation: Invocation, id: str | None, limit: int, as_json: bool) -> None:
+    """List what was asked and done, or show one episode whole."""
+    from hearth.agent import open_trace
+    from hearth.plan_format import episode_to_json
+    from hearth.registry import load_tools
+    from hearth.terminal import episode_lines, short
+
+    with open_trace(invocation.home) as trace:
+        episodes = (trace.episode(id),) if id else trace.episodes(limit)
+    if as_json:
+        documents = [episode_to_json(episode) for episode in episodes]
+        _print_json(documents[0] if id else documents)
+    elif id:
+        click.echo(f"{episodes[0].id}  {short(episodes[0].request.text)}")
+        click.echo("\n".join(episode_lines(episodes[0], load_tools(invocation.home).specs)))
+    else:
+        for episode in episodes:
+            click.echo(f"{episode.id}  {episode.answer.status:<8} {short(episode.request.text, 70)}")
+        if not episodes:
+            click.echo("Nothing was asked yet.")
+
+
+@hearth.command()
+@click.argument("id")
+@as_json
+@click.pass_obj
+def replay(invocation: Invocation, id: str, as_json: bool) -> int:
+    """Answer episode ID again from its record, calling nothing; say whether the answer is the same."""
+    from hearth.agent import open_trace, replayed
+    from hearth.registry import load_tools
+    from hearth.terminal import episode_lines
+
+    with open_trace(invocation.home) as trace:
+        episode = trace.episode(id)
+    specs = load_tools(invocation.home).specs
+    again = replayed(episode, specs)
+    same = again == episode.answer
+    if as_json:
+        _print_json({"id": id, "same": same, "recorded": episode.answer.text, "replayed": again.text})
+    else:
+        click.echo("\n".join(episode_lines(episode, specs)))
+        click.echo("  replayed  the same answer" if same else f"  replayed  differs: {again.text}")
+    return 0 if same else 1
+
+
+@hearth.command()
+@click.argument("id", required=False)
+@as_json
+@click.pass_obj
+def undo(invocation: Invocation, id: str | None, as_json: bool) -> int:
+    """Take back what episode ID changed (default: the last one that changed something)."""
+    with _agent(invocation, yes=False) as agent:
+        report = agent.undo(id)
+    if as_json:
+        _print_json({"id": report.episode, "undone": list(report.undone), "kept": list(report.kept)})
+    else:
+        click.echo(f"{report.episode}:")
+        for line in report.undone:
+            click.echo(f"  undone: {line}")
+        for line in report.kept:
+            click.echo(f"  not undone: {line}")
+    return 1 if report.kept else 0
+
+
+@hearth.command()
+@click.option(
+    "--requests", type=click.Path(path_type=Path), help="Your own requests: JSONL with `user_request`, or text lines."
+)
+@click.option("--limit", type=click.IntRange(min=1), help="Work through the first N only.")
+@click.option("--report", type=click.Path(path_type=Path), help="Where to write the HTML report.")
+@click.option("--keep", type=click.Path(path_type=Path), help="Make the demo home here and keep it.")
+@yes_option
+@as_json
+def demo(
+    requests: Path | None, limit: int | None, report: Path | None, keep: Path | None, yes: bool, as_json: bool
+) -> int:
+    """Bring up a demo home, work through real requests, write a report."""
+    from hearth.demo.run import run_demo
+
+    return run_demo(requests=requests, limit=limit, report=report, keep=keep, yes=yes, as_json=as_json)
+
+
+# ── Shared ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@contextmanager
+def _agent(invocation: Invocation, *, yes: bool) -> Iterator[Agent]:
+    """An agent on the home, with what it recovered from a crash said on standard error."""
+    from hearth.agent import Agent
+    from hearth.guard.approval import RefusingApprover, TerminalApprover, YesApprover
+
+    approver = YesApprover() if yes else TerminalApprover() if sys.stdin.isatty() else RefusingApprover()
+    agent = Agent.open(invocation.home, approver, environ=os.environ)
+    try:
+        if agent.n_to_learn:
+            label = f"Learning {agent.n_to_learn} demonstrations"
+            with click.progressbar(agent.learn_shipped(), length=agent.n_to_learn, label=label, file=sys.stderr) as bar:
+                for _ in bar:
+                    pass
+        for line in agent.recover():
+            click.echo(f"recovered: {line}", err=True)
+        for fault in agent.tools.faults:
+            click.echo(f"not loaded: {fault}", err=True)
+        yield agent
+    finally:
+        agent.close()
+
+
+def _show(agent: Agent, episode: Episode, as_json: bool) -> None:
+    from hearth.plan_format import episode_to_json
+    from hearth.plan_text import plan_lines
+    from hearth.terminal import answer_lines, left
+
+    if as_json:
+        _print_json(episode_to_json(episode))
+        return
+    if episode.plan is not None:
+        for line in plan_lines(episode.plan, agent.tools.specs):
+            click.secho(f"  {line}", dim=True)
+    for line in answer_lines(episode):
+        click.echo(line)
+    changed = any(r.status == "done" and agent.effect_of(episode, r) == "change" for r in episode.results)
+    tail = f" · take back: hearth undo {episode.id}" if changed else ""
+    click.secho(f"  {left(episode)} · {episode.duration_ms / 1000:.2f} s · {episode.id}{tail}", dim=True)
+
+
+def _request_text(words: tuple[str, ...]) -> str:
+    """The request from the command line or standard input, decoded or refused."""
+    if words and words != ("-",):
+        text = " ".join(words)
+        # Arguments that are no UTF-8 reach Python as lone surrogates (PEP 383).
+        if any(0xD800 <= ord(c) <= 0xDFFF for c in text):
+            raise errors.RequestError("the request is not UTF-8 text; type it again or save the file as UTF-8")
+        return text
+    if sys.stdin.isatty():
+        raise click.UsageError('say what to do: hearth ask "…"')
+    raw = sys.stdin.buffer.read()
+    try:
+        return raw.decode("utf-8-sig").strip()
+    except UnicodeDecodeError as error:
+        raise errors.RequestError(
+            f"the request on standard input is not UTF-8 text (byte {error.start} is {raw[error.start]:#04x}); "
+            "save it as UTF-8"
+        ) from None
+
+
+def _next_line() -> str:
+    try:
+        return input("› " if sys.stdin.isatty() else "").strip()
+    except EOFError:
+        return ""
+
+
+def _print_json(document: object) -> None:
+    def encode(value: object) -> str:
+        if isinstance(value, dt.datetime):
+            return value.isoformat()
+        raise TypeError(f"{type(value).__name__} in a JSON document")
+
+    click.echo(json.dumps(document, ensure_ascii=False, indent=2, default=encode))

@@ -1,0 +1,227 @@
+"""The main job: a demo home comes up, Hearth learns, real requests are worked through, a report is written.
+
+The home is a temporary folder that is removed afterwards unless it was asked to be kept; the owner's own home is never
+touched. Requests may come from anybody's file: a line that cannot be read is counted and named, none stops the run.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import os
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+import click
+
+from hearth.agent import Agent
+from hearth.demo.home import build_demo_home
+from hearth.demo.report import outcome, write_report
+from hearth.errors import RequestError
+from hearth.guard.approval import RefusingApprover, TerminalApprover, YesApprover
+from hearth.terminal import episode_lines, left, short, summary_lines
+from hearth.types import Episode
+
+MAX_SHOWN = 30
+"""A run of more requests shows a progress bar instead of every episode; the report has them all."""
+MAX_LINE_BYTES = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class FileRequest:
+    """One request of a file, or the reason why the line holds none."""
+
+    id: str
+    text: str
+    fault: str = ""
+
+
+def run_demo(
+    *, requests: Path | None, limit: int | None, report: Path | None, keep: Path | None, yes: bool, as_json: bool
+) -> int:
+    """Run the demo and print what happens; see `hearth demo --help`.
+
+    Returns:
+        Exit code: 0 when every request got an answer (a refusal is one), 1 when a step of one failed.
+    """
+    started = time.perf_counter()
+    now = dt.datetime.now().astimezone()
+    waiting = list(_numbered(requests, limit))
+    is_terminal = sys.stdin.isatty() and sys.stdout.isatty() and not as_json
+    approver = YesApprover() if yes else TerminalApprover() if is_terminal and requests is None else RefusingApprover()
+    report = (report or Path(f"hearth-report-{now:%Y%m%d-%H%M%S}.html")).absolute()
+    _check_writable(report)
+    with ExitStack() as stack:
+        home = keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hearth-demo-")))
+        _say(f"Demo home in {home}", as_json)
+        build_demo_home(home, now)
+        agent = Agent.open(home, approver, environ=os.environ)
+        stack.callback(agent.close)
+        _learn(agent, as_json)
+        episodes: list[Episode] = []
+        try:
+            _work(agent, waiting, episodes, as_json)
+            if is_terminal and requests is None:
+                _ask_person(agent, episodes)
+        except KeyboardInterrupt:
+            _say("\nStopped; the report holds what was done so far.", as_json)
+        meta = {
+            "home": str(home),
+            "requests": str(requests or "the shipped dozen"),
+            "started": now,
+            "wall_s": time.perf_counter() - started,
+            "n_demonstrations": agent.n_demonstrations,
+            "n_tools": len(agent.tools.by_name),
+        }
+        specs = agent.tools.specs
+    write_report(report, episodes, specs, meta)
+    return _finish(episodes, report, time.perf_counter() - started, as_json)
+
+
+# ── Requests ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def read_requests(path: Path) -> Iterator[FileRequest]:
+    """Requests of a file: JSONL with `user_request` (or `request`, `text`, `instruction`), or one request per line.
+
+    Raises:
+        RequestError: The file cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            for number, raw in enumerate(file, 1):
+                if raw.strip():
+                    yield _request(raw, f"{path.name}:{number}")
+    except OSError as error:
+        raise RequestError(f"cannot read the requests in {str(path)!r}: {error.strerror}") from None
+
+
+def _request(raw: bytes, place: str) -> FileRequest:
+    if len(raw) > MAX_LINE_BYTES:
+        return FileRequest(place, "", f"the line has {len(raw)} bytes; at most {MAX_LINE_BYTES} are read")
+    try:
+        text = raw.decode("utf-8-sig").strip()
+    except UnicodeDecodeError as error:
+        return FileRequest(place, "", f"not UTF-8 text at byte {error.start}")
+    if not text.startswith("{"):
+        return FileRequest(place, text)
+    try:
+        data = json.loads(text)
+    except ValueError as error:
+        return FileRequest(place, "", f"not JSON: {error}")
+    for key in ("user_request", "request", "text", "instruction"):
+        if isinstance(data.get(key), str):
+            return FileRequest(str(data.get("id") or place), data[key])
+    return FileRequest(
+        place, "", f"no 'user_request' in it; it has {', '.join(map(repr, list(data)[:5])) or 'nothing'}"
+    )
+
+
+def _numbered(path: Path | None, limit: int | None) -> Iterator[FileRequest]:
+    shipped = files("hearth.demo") / "data" / "requests.jsonl"
+    source = read_requests(path) if path else (_request(line, "shipped") for line in shipped.read_bytes().splitlines())
+    for number, request in enumerate(source):
+        if limit is not None and number >= limit:
+            return
+        yield request
+
+
+# ── Working ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _learn(agent: Agent, quiet: bool) -> None:
+    if not agent.n_to_learn:
+        return
+    label = f"Learning {agent.n_to_learn} demonstrations"
+    with click.progressbar(
+        agent.learn_shipped(), length=agent.n_to_learn, label=label, file=sys.stderr if quiet else sys.stdout
+    ) as bar:
+        for _ in bar:
+            pass
+
+
+def _work(agent: Agent, waiting: list[FileRequest], episodes: list[Episode], as_json: bool) -> None:
+    """Run every request in order; `episodes` grows as they end, so that Ctrl-C loses none."""
+    if len(waiting) > MAX_SHOWN or as_json:
+        out = sys.stderr if as_json else sys.stdout
+        with click.progressbar(waiting, label=f"Working through {len(waiting)} requests", file=out) as bar:
+            for request in bar:
+                episodes.append(_run(agent, request))
+        return
+    for number, request in enumerate(waiting, 1):
+        click.echo()
+        click.secho(f"{number}/{len(waiting)}  {short(request.text or request.fault)}", bold=True)
+        episodes.append(_run(agent, request))
+        click.echo("\n".join(episode_lines(episodes[-1], agent.tools.specs)))
+
+
+def _run(agent: Agent, request: FileRequest) -> Episode:
+    if request.fault:
+        return agent.refuse(agent.request("", id=request.id), f"{request.id}: {request.fault}")
+    return agent.run(agent.request(request.text, id=request.id))
+
+
+def _ask_person(agent: Agent, episodes: list[Episode]) -> None:
+    click.echo()
+    text = click.prompt("Your turn: a request for this demo home (Enter to skip)", default="", show_default=False)
+    if text.strip():
+        episodes.append(agent.run(agent.request(text)))
+        click.echo("\n".join(episode_lines(episodes[-1], agent.tools.specs)))
+
+
+# ── Ending ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _finish(episodes: list[Episode], report: Path, wall_s: float, as_json: bool) -> int:
+    counts = Counter(episode.answer.status for episode in episodes)
+    reasons = Counter(outcome(episode) for episode in episodes if episode.answer.status not in ("done", "partly"))
+    if as_json:
+        document: Mapping[str, object] = {
+            "n": len(episodes),
+            "by_status": dict(counts),
+            "by_reason": dict(reasons.most_common()),
+            "bytes_left": sum(d.n_bytes for e in episodes for d in e.disclosures),
+            "wall_s": round(wall_s, 3),
+            "report": str(report),
+        }
+        click.echo(json.dumps(document, indent=2))
+    else:
+        click.echo()
+        if 1 < len(episodes) <= MAX_SHOWN:
+            click.echo("\n".join(_table(episodes)) + "\n")
+        click.echo("\n".join(summary_lines(episodes)))
+        if reasons:
+            click.echo("  why not:")
+            click.echo("\n".join(f"  {count:>9}   {reason}" for reason, count in reasons.most_common(12)))
+        click.echo(f"  whole run: {wall_s:.1f} s")
+        click.echo(f"\nReport: {report}")
+    return 1 if counts["failed"] else 0
+
+
+def _table(episodes: list[Episode]) -> list[str]:
+    lines = [f"  {'request':<52} {'status':<8} {'steps':>5} {'ms':>6}  left"]
+    for episode in episodes:
+        n_steps = len(episode.plan.steps) if episode.plan else 0
+        gone = left(episode) if episode.disclosures else "nothing"
+        lines.append(
+            f"  {short(episode.request.text, 52):<52} {episode.answer.status:<8} {n_steps:>5} "
+            f"{episode.duration_ms:>6.0f}  {gone}"
+        )
+    return lines
+
+
+def _say(text: str, quiet: bool) -> None:
+    click.echo(text, err=quiet)
+
+
+def _check_writable(path: Path) -> None:
+    """Find out before the work, not after it, that the report cannot be written."""
+    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+        raise RequestError(f"cannot write the report to {str(path)!r}; choose another place with --report")

@@ -1,0 +1,122 @@
+"""What is wrong with a home, in words, and how to mend it. Examining changes nothing."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from hearth.config import cache_folder, read_settings
+from hearth.errors import HearthError
+from hearth.guard.policy import Policy
+from hearth.models.encoder import MiniLMEncoder
+from hearth.registry import load_tools
+from hearth.store import HomeLock, Store
+
+MIN_FREE_BYTES = 200_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    part: str
+    is_ok: bool
+    says: str
+
+
+def examine(home: Path, environ: Mapping[str, str]) -> list[Finding]:
+    """Look at every part on which an agent depends; one finding each, never an exception."""
+    checks: tuple[tuple[str, Callable[[], str]], ...] = (
+        ("home", lambda: _home(home)),
+        ("settings", lambda: _settings(home, environ)),
+        ("database", lambda: _store(home)),
+        ("tools", lambda: _tools(home)),
+        ("policy", lambda: _policy(home)),
+        ("encoder", lambda: _encoder(environ)),
+        ("disk", lambda: _disk(home)),
+    )
+    findings = []
+    for part, check in checks:
+        try:
+            findings.append(Finding(part, True, check()))
+        except (HearthError, OSError) as error:
+            findings.append(Finding(part, False, str(error)))
+    return findings
+
+
+def repair_store(home: Path) -> Iterator[str]:
+    """Save what can be read of the home's database into a fresh one; the damaged file is kept beside it.
+
+    Yields:
+        Lines that say what was saved and what was lost.
+    Raises:
+        HomeBusyError: An agent runs on this home; nothing was changed.
+    """
+    with HomeLock(home):
+        report = Store.salvage(home / "hearth.db")
+        yield f"The damaged database is kept as {report.backup}"
+        for name, table in report.tables.items():
+            lost = "" if table.is_complete else ", the rest could not be read"
+            yield f"{name}: {table.n_rows} rows saved{lost}"
+
+
+def _home(home: Path) -> str:
+    if not home.is_dir():
+        raise HearthError(f"no folder {str(home)!r}; make a home with `hearth init`")
+    try:
+        HomeLock(home).acquire().release()
+    except HearthError as error:
+        return f"{home} ({error})"
+    return str(home)
+
+
+def _settings(home: Path, environ: Mapping[str, str]) -> str:
+    settings = read_settings(home / "hearth.toml")
+    settings.for_tools(environ)
+    hosts = ", ".join(settings.network.allow) or "none"
+    return f"hearth.toml is valid; time zone {settings.zone()}; hosts allowed: {hosts}"
+
+
+def _store(home: Path) -> str:
+    path = home / "hearth.db"
+    if not path.exists():
+        return "none yet; it is made on first use"
+    with Store.open(path) as store:
+        fault = store.query("PRAGMA integrity_check(1)")[0][0]
+        if fault != "ok":
+            raise HearthError(f"{path} is damaged ({fault}); run `hearth doctor --repair`")
+        (n_episodes,) = store.query("SELECT count(*) FROM episode")[0]
+        (n_demonstrations,) = store.query("SELECT count(*) FROM demonstration")[0]
+    size = path.stat().st_size / 1e6
+    held = f"{n_episodes} episodes, {n_demonstrations} demonstrations"
+    return f"sound; {held}, {size:.1f} MB, SQLite {sqlite3.sqlite_version}"
+
+
+def _tools(home: Path) -> str:
+    tools = load_tools(home)
+    if tools.faults:
+        raise HearthError("; ".join(tools.faults))
+    return f"{len(tools.by_name)} loaded"
+
+
+def _policy(home: Path) -> str:
+    rules = read_settings(home / "hearth.toml").policy
+    Policy.from_settings(rules, load_tools(home).by_name)
+    return f"{len(rules)} rules; everything else that changes or sends something asks"
+
+
+def _encoder(environ: Mapping[str, str]) -> str:
+    encoder = MiniLMEncoder.open(cache_folder(environ))
+    vector = encoder.encode(["Is the encoder well?"])
+    if vector.shape != (1, encoder.dim):
+        raise HearthError(f"the encoder answered shape {vector.shape}; remove {cache_folder(environ)} and try again")
+    return f"all-MiniLM-L6-v2, {encoder.dim} dimensions, graph in {cache_folder(environ)}"
+
+
+def _disk(home: Path) -> str:
+    folder = next(p for p in (home, *home.parents) if p.exists())
+    free = shutil.disk_usage(folder).free
+    if free < MIN_FREE_BYTES:
+        raise HearthError(f"{free / 1e6:.0f} MB free at {folder}; Hearth needs {MIN_FREE_BYTES / 1e6:.0f} MB")
+    return f"{free / 1e9:.1f} GB free"

@@ -1,0 +1,118 @@
+"""An episode as a person reads it in a terminal: pure functions from values to lines.
+
+Text that came from outside (mails, files, web pages) may hold terminal control characters; `clean` takes them out of
+everything that is shown.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from hearth.plan_text import plan_lines
+from hearth.types import Episode, StepResult, ToolSpec
+
+WIDTH = 100
+
+
+def clean(text: str) -> str:
+    """Replace control and invisible format characters (escape sequences, direction overrides); keep line breaks."""
+    return "".join(c if c == "\n" or unicodedata.category(c) not in ("Cc", "Cf", "Co", "Cs") else "·" for c in text)
+
+
+def short(text: str, width: int = WIDTH) -> str:
+    """One line of at most `width` characters."""
+    line = " ".join(clean(text).split())
+    return line if len(line) <= width else line[: width - 1] + "…"
+
+
+def episode_lines(episode: Episode, tools: Mapping[str, ToolSpec]) -> list[str]:
+    """The whole of an episode: plan, ruling, results, answer with evidence, what left the device, time."""
+    lines: list[str] = []
+    if episode.plan is not None:
+        lines += ["  plan", *(f"    {clean(line)}" for line in plan_lines(episode.plan, tools))]
+        lines.append(f"    confidence {episode.plan.confidence:.2f} · by {episode.plan.planner}")
+    elif episode.refusal is not None:
+        lines.append(f"  no plan ({episode.refusal.kind.replace('_', ' ')})")
+    if episode.ruling is not None:
+        lines.append(f"  ruling    {episode.ruling.verdict}: {short(episode.ruling.reason)}")
+    if episode.plan is not None and episode.results:
+        lines.append("  results")
+        lines += [f"    {result_line(episode, result)}" for result in episode.results]
+    lines += answer_lines(episode)
+    lines.append(f"  left      {left(episode)}")
+    lines.append(f"  time      {episode.duration_ms:.0f} ms, of which planning {episode.planning_ms:.0f} ms")
+    return lines
+
+
+def answer_lines(episode: Episode) -> list[str]:
+    """The answer and the evidence it rests on."""
+    said = clean(episode.answer.text).split("\n")
+    lines = [f"  answer    {said[0]}", *(f"            {line}" for line in said[1:])]
+    shown = episode.answer.evidence[:5]
+    lines += [f"  evidence  [{e.step + 1}] {short(e.source, WIDTH - 16)}" for e in shown]
+    if len(episode.answer.evidence) > len(shown):
+        lines.append(f"            and {len(episode.answer.evidence) - len(shown)} more")
+    return lines
+
+
+def result_line(episode: Episode, result: StepResult) -> str:
+    """One step's outcome in a line."""
+    assert episode.plan is not None
+    tool = episode.plan.steps[result.step].tool if result.step < len(episode.plan.steps) else "?"
+    outcome = result.error if result.status != "done" else _gist(result)
+    return f"{result.step + 1} {tool}: {result.status}, {result.duration_ms:.0f} ms · {short(outcome, 70)}"
+
+
+def _gist(result: StepResult) -> str:
+    value = result.value
+    if isinstance(value, list):
+        return f"{len(value)} found"
+    if isinstance(value, dict):
+        named = [str(value[k]) for k in ("title", "name", "text", "subject", "path") if value.get(k)]
+        return named[0] if named else "a record"
+    return str(value)
+
+
+def left(episode: Episode) -> str:
+    """What left the device, in words."""
+    if not episode.disclosures:
+        return "nothing left the device"
+    total = sum(d.n_bytes for d in episode.disclosures)
+    hosts = sorted({d.host for d in episode.disclosures})
+    return f"{total} bytes to {', '.join(hosts)} (`hearth history {episode.id}` shows why)"
+
+
+def summary_lines(episodes: Sequence[Episode]) -> list[str]:
+    """A table of many episodes: how many of which status and why, and how long they took."""
+    counts: Counter[str] = Counter(e.answer.status for e in episodes)
+    times = sorted(e.duration_ms for e in episodes)
+    planning = sorted(e.planning_ms for e in episodes)
+    lines = [f"  {'status':<10}{'requests':>9}   meaning"]
+    for status, meaning in MEANINGS.items():
+        if counts[status]:
+            lines.append(f"  {status:<10}{counts[status]:>9}   {meaning}")
+    lines.append(f"  {'all':<10}{len(episodes):>9}")
+    if times:
+        lines.append(
+            f"  time per request: p50 {_percentile(times, 50):.0f} ms, p95 {_percentile(times, 95):.0f} ms"
+            f" (planning p50 {_percentile(planning, 50):.1f} ms)"
+        )
+    n_bytes = sum(d.n_bytes for e in episodes for d in e.disclosures)
+    lines.append(f"  left the device: {n_bytes} bytes" if n_bytes else "  left the device: nothing")
+    return lines
+
+
+MEANINGS = {
+    "done": "planned, run, answered",
+    "partly": "a part was done, the rest refused or failed, and the answer says which",
+    "needs": "something is missing or ambiguous: a question back",
+    "refused": "no tool fits: said so, with the nearest thing offered",
+    "denied": "the guard or the person said no",
+    "failed": "a step went wrong: reported",
+}
+
+
+def _percentile(ordered: Sequence[float], percent: float) -> float:
+    return ordered[min(len(ordered) - 1, int(len(ordered) * percent / 100))]
