@@ -16,10 +16,10 @@ from __future__ import annotations
 import datetime as dt
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from queue import Empty, SimpleQueue
-from typing import Protocol
+from typing import Literal, Protocol
 
 from hearth.acting.binding import bind
 from hearth.errors import (
@@ -165,7 +165,7 @@ class Executor:
         """Stop the plan that is running, from another thread: `run` raises CancelledError in its own."""
         run = self._current
         if run is not None:
-            run.arrivals.put(None)
+            run.signals.put("cancel")
 
     def close(self) -> None:
         """Let the idle threads end. They are daemons: nothing waits for them at exit either way."""
@@ -178,7 +178,7 @@ class Executor:
 
 @dataclass(slots=True, eq=False)
 class _Job:
-    """One step that is running: its worker writes the outcome and then `is_over`, the run reads it after."""
+    """One step that is running, with its outcome once `is_over`."""
 
     index: int
     spec: ToolSpec
@@ -208,9 +208,10 @@ class _Worker:
     def _work(self) -> None:
         while (item := self.jobs.get()) is not None:
             run, job = item
-            run.attempt(job)
-            job.is_over = True
-            run.arrivals.put(job)
+            following: _Job | None = job
+            while following is not None:
+                run.attempt(following)
+                following = run.ended(following)
 
 
 class _Leash:
@@ -260,7 +261,12 @@ class _Leash:
 
 
 class _Run:
-    """One plan on its way. Everything but `attempt` happens in the thread that called `Executor.run`."""
+    """One plan on its way.
+
+    The worker that ends a step records it, starts what can start now, and goes on with the first of that itself, so
+    that a chain of steps stays in one thread. The thread that called `Executor.run` sleeps meanwhile and watches over
+    the time limits. All state is changed under `_lock` only.
+    """
 
     def __init__(
         self,
@@ -281,23 +287,40 @@ class _Run:
         self._needs = [step.needs() for step in plan.steps]
         self._waiting = [index for index in run_order(plan) if index not in self._results]
         self._running: dict[int, _Job] = {}
-        self.arrivals: SimpleQueue[_Job | None] = SimpleQueue()
-        """Jobs that are over; None asks the run to stop."""
+        self._lock = threading.Lock()
+        self._is_stopping = False
+        self._failure: BaseException | None = None
+        self._wakes_at = 0.0
+        self.signals: SimpleQueue[Literal["look", "cancel"]] = SimpleQueue()
+        """Wake the thread that called `run`: to look at what changed, or to stop."""
 
     def complete(self) -> tuple[StepResult, ...]:
-        """Start what can start, wait for what ends, until nothing is left."""
-        while True:
-            jobs = self._next_jobs()
-            if jobs or self._unrecorded:
-                # One transaction: the end of a step and the start of the next are on disk before that one begins.
-                started = [job.started for job in jobs]
-                self._parts.trace.steps(self._episode_id, finished=self._unrecorded, started=started)
-                self._unrecorded = []
-            for job in jobs:
+        """Start what can start, and keep watch until nothing is left."""
+        with self._lock:
+            for job in self._advance():
                 self._submit(job)
-            if not self._running:
-                return tuple(self._results[index] for index in sorted(self._results))
-            self._wait()
+        while True:
+            with self._lock:
+                if self._failure is not None:
+                    raise self._failure
+                if not self._running:
+                    return tuple(self._results[index] for index in sorted(self._results))
+                self._wakes_at = min(job.deadline for job in self._running.values())
+            if self._is_cancelled_before(self._wakes_at):
+                raise CancelledError("the run was stopped")
+            self._give_up_late()
+
+    def _advance(self) -> list[_Job]:
+        """Jobs that start now, on record together with what has ended; they are still to be handed to a worker."""
+        jobs = self._next_jobs()
+        if jobs or self._unrecorded:
+            # One transaction: the end of a step and the start of the next are on disk before that one begins.
+            started = [job.started for job in jobs]
+            self._parts.trace.steps(self._episode_id, finished=self._unrecorded, started=started)
+            self._unrecorded = []
+        for job in jobs:
+            job.deadline = time.monotonic() + job.spec.timeout_s
+        return jobs
 
     # ── Starting ──────────────────────────────────────────────────────────────────────────────────────────
 
@@ -308,7 +331,7 @@ class _Run:
         is_changing = any(job.spec.effect != "none" for job in self._running.values())
         for index in waiting:
             spec = self._tools[self._plan.steps[index].tool]
-            if any(need not in self._results for need in self._needs[index]):
+            if not self._needs[index] <= self._results.keys():
                 self._waiting.append(index)
             elif blocking := [need for need in self._needs[index] if self._results[need].status != "done"]:
                 tool = self._plan.steps[min(blocking)].tool
@@ -342,7 +365,6 @@ class _Run:
 
     def _submit(self, job: _Job) -> None:
         job.worker = self._parts.idle.pop() if self._parts.idle else _Worker().start()
-        job.deadline = time.monotonic() + job.spec.timeout_s
         job.worker.jobs.put((self, job))
 
     # ── In a worker's thread ──────────────────────────────────────────────────────────────────────────────
@@ -369,45 +391,78 @@ class _Run:
                 is_open = False
         job.duration_ms = (time.perf_counter() - began) * 1000
 
+    def ended(self, job: _Job) -> _Job | None:
+        """Record `job` and start what can start now; the job its worker goes on with, if any."""
+        with self._lock:
+            job.is_over = True
+            if self._running.get(job.index) is not job:
+                return None  # given up on before; its worker has been told to end
+            if self._is_stopping or self._failure is not None or job.context.cancelled.is_set():
+                self.signals.put("look")
+                return None
+            following = None
+            try:
+                self._settle(job, CancelledError("it was stopped"))
+                for next_job in self._advance():
+                    if following is None:
+                        following, next_job.worker = next_job, job.worker
+                    else:
+                        self._submit(next_job)
+            except BaseException as error:  # a record that cannot be written, say: raised by `complete`
+                self._failure = error
+                following = None
+            if following is None and job.worker is not None:
+                self._parts.idle.append(job.worker)
+            if not self._running or self._failure is not None or self._is_next_deadline_sooner():
+                self.signals.put("look")
+            return following
+
     # ── Ending ────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _wait(self) -> None:
-        """Wait until a step ends or runs out of time, and give all that have their results."""
-        if self._is_asked_to_stop(min(job.deadline for job in self._running.values())):
-            raise CancelledError("the run was stopped")
-        over = [job for job in self._running.values() if job.is_over]
-        late = [job for job in self._running.values() if not job.is_over and time.monotonic() >= job.deadline]
-        self._halt(late, [job for job in late if job.leash is not None])
-        for job in (*over, *late):
-            self._settle(job, ToolTimeout(f"{job.spec.name} did not answer within {job.spec.timeout_s:g} s"))
+    def _is_next_deadline_sooner(self) -> bool:
+        return min(job.deadline for job in self._running.values()) < self._wakes_at
 
-    def _is_asked_to_stop(self, until: float) -> bool:
-        """Sleep until something arrives or `until` has come."""
+    def _give_up_late(self) -> None:
+        """Give the jobs that have run out of time their results."""
+        with self._lock:
+            late = [j for j in self._running.values() if not j.is_over and time.monotonic() >= j.deadline]
+            for job in late:
+                job.context.cancelled.set()  # from here on its worker leaves it to us
+        if not late:
+            return
+        self._await([job for job in late if job.leash is not None])
+        with self._lock:
+            for job in late:
+                self._settle(job, ToolTimeout(f"{job.spec.name} did not answer within {job.spec.timeout_s:g} s"))
+                self._release(job)
+            for following in self._advance():
+                self._submit(following)
+
+    def _is_cancelled_before(self, until: float) -> bool:
+        """Sleep until there is something to look at or `until` has come; True when the run is to stop."""
         try:
-            is_stop = self.arrivals.get(timeout=min(max(0.0, until - time.monotonic()), MAX_SLEEP_S)) is None
-            while not is_stop:
-                is_stop = self.arrivals.get_nowait() is None
+            signal = self.signals.get(timeout=min(max(0.0, until - time.monotonic()), MAX_SLEEP_S))
         except Empty:
             return False
-        return True
+        return signal == "cancel"
 
-    def _halt(self, jobs: Iterable[_Job], awaited: Sequence[_Job]) -> None:
-        """Tell `jobs` to stop and give `awaited` a moment to."""
-        for job in jobs:
-            job.context.cancelled.set()
+    def _await(self, jobs: Sequence[_Job]) -> None:
+        """Give jobs that were told to stop a moment to end."""
         until = time.monotonic() + self._parts.grace_s
-        while any(not job.is_over for job in awaited) and time.monotonic() < until:
-            self._is_asked_to_stop(until)
+        while any(not job.is_over for job in jobs) and time.monotonic() < until:
+            self._is_cancelled_before(until)
 
-    def _settle(self, job: _Job, halted: HearthError) -> None:
-        """Give `job` its result; `halted` is why it was told to stop, if it was."""
-        is_over = job.is_over
+    def _release(self, job: _Job) -> None:
+        """Keep the worker of an ended job for the next one; one that hangs is told to end when it can."""
         assert job.worker is not None
-        if is_over:
+        if job.is_over:
             self._parts.idle.append(job.worker)
         else:
             job.worker.jobs.put(None)
-        self._end(self._result(job, is_over, halted))
+
+    def _settle(self, job: _Job, halted: HearthError) -> None:
+        """Give `job` its result; `halted` is why it was told to stop, if it was."""
+        self._end(self._result(job, job.is_over, halted))
         del self._running[job.index]
 
     def _result(self, job: _Job, is_over: bool, halted: HearthError) -> StepResult:
@@ -454,24 +509,32 @@ class _Run:
 
     def stop(self) -> None:
         """Start nothing more, give what runs a moment to end, and record every step."""
-        jobs = [job for job in self._running.values() if job.worker is not None]
-        self._halt(jobs, jobs)
-        for job in jobs:
-            self._settle(job, CancelledError("it was stopped"))
-        for index in range(len(self._plan.steps)):
-            if index not in self._results:
-                error = "it was stopped before it began"
-                self._end(StepResult(index, "skipped", error=error, error_kind="CancelledError", n_attempts=0))
-        self._parts.trace.steps(self._episode_id, finished=self._unrecorded, started=())
+        with self._lock:
+            self._is_stopping = True
+            jobs = [job for job in self._running.values() if job.worker is not None]
+            for job in jobs:
+                job.context.cancelled.set()
+        self._await(jobs)
+        with self._lock:
+            for job in jobs:
+                self._settle(job, CancelledError("it was stopped"))
+                self._release(job)
+            for index in range(len(self._plan.steps)):
+                if index not in self._results:
+                    error = "it was stopped before it began"
+                    self._end(StepResult(index, "skipped", error=error, error_kind="CancelledError", n_attempts=0))
+            self._parts.trace.steps(self._episode_id, finished=self._unrecorded, started=())
 
     def cut_off(self) -> None:
         """Start nothing more and keep what runs from the workspace; what became of it is found out by `resume`."""
-        for job in self._running.values():
-            job.context.cancelled.set()
-            if job.leash is not None:
-                job.leash.cut(0)
-            if job.worker is not None:
-                job.worker.jobs.put(None)
+        with self._lock:
+            self._is_stopping = True
+            for job in self._running.values():
+                job.context.cancelled.set()
+                if job.leash is not None:
+                    job.leash.cut(0)
+                if job.worker is not None:
+                    job.worker.jobs.put(None)
 
 
 def _in_the_way(tool: str, conflicts: Sequence[str]) -> str:

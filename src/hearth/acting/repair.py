@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hearth.errors import PlanError, PlannerError
-from hearth.guard.labels import run_order
+from hearth.guard.labels import refs_in, run_order
 from hearth.protocols import Planner
 from hearth.types import Argument, Context, Plan, Ref, Request, Step, StepResult, ToolSpec
 
@@ -197,7 +197,7 @@ def _empty_search(
         return fault.step if spec.effect == "none" else None
     for name, value in step.arguments.items():
         parameter = spec.parameter(name)
-        for ref in Step(step.tool, {name: value}).refs():
+        for ref in refs_in(value):
             is_empty = ref.step in results and results[ref.step].value in (None, [])
             if is_empty and parameter is not None and parameter.type not in ("text", "list[text]"):
                 return ref.step if tools[plan.steps[ref.step].tool].effect == "none" else None

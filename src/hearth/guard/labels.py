@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import reduce
 
 from hearth.errors import BadReference, Cycle, UnknownTool
-from hearth.types import ANYONE, OWNER, PUBLIC, Label, Plain, Plan, Step, ToolSpec
+from hearth.types import ANYONE, OWNER, PUBLIC, Argument, Label, Plain, Plan, Ref, Step, ToolSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +59,17 @@ def argument_label(step: Step, name: str, results: Mapping[int, Label]) -> Label
 
     What is not a reference was read in the owner's request: planners see nothing a stranger wrote.
     """
-    parts = Step(step.tool, {name: step.arguments[name]}).refs()
-    if not parts:
-        return OWNER
-    label = join_all(results[ref.step] for ref in parts)
-    return label if step.arguments[name] == parts[0] else OWNER.join(label)
+    value = step.arguments[name]
+    if isinstance(value, Ref):
+        return results[value.step]
+    return reduce(Label.join, (results[ref.step] for ref in refs_in(value)), OWNER)
+
+
+def refs_in(value: Argument) -> tuple[Ref, ...]:
+    """Every reference in one argument, in order."""
+    if isinstance(value, Ref):
+        return (value,)
+    return Step("", {"": value}).refs() if isinstance(value, list | dict) else ()
 
 
 def predict(plan: Plan, tools: Mapping[str, ToolSpec]) -> tuple[StepLabels, ...]:
@@ -95,12 +101,12 @@ def run_order(plan: Plan) -> tuple[int, ...]:
         Cycle: Steps wait for each other.
     """
     order: list[int] = []
-    waiting: dict[int, set[int]] = {}
-    for index, step in enumerate(plan.steps):
-        needs = set(step.needs())
+    waiting = {index: set(step.needs()) for index, step in enumerate(plan.steps)}
+    if all(min(needs, default=0) >= 0 and max(needs, default=-1) < index for index, needs in waiting.items()):
+        return tuple(waiting)
+    for index, needs in waiting.items():
         if absent := [k for k in needs if not 0 <= k < len(plan.steps)]:
             raise BadReference(f"step {index} needs step {absent[0]}, which is not in the plan", step=index)
-        waiting[index] = needs
     while waiting:
         ready = [index for index, rest in waiting.items() if not rest]
         if not ready:
@@ -117,7 +123,7 @@ def run_order(plan: Plan) -> tuple[int, ...]:
 def origins(plan: Plan, index: int, name: str, tools: Mapping[str, ToolSpec]) -> tuple[str, ...]:
     """The untrusted sources of one argument with the steps they enter by, in words: `find_mail (message)`."""
     seen: set[int] = set()
-    waiting = [ref.step for ref in Step("", {name: plan.steps[index].arguments[name]}).refs()]
+    waiting = [ref.step for ref in refs_in(plan.steps[index].arguments[name])]
     found: list[str] = []
     while waiting:
         k = waiting.pop(0)

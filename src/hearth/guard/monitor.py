@@ -13,7 +13,7 @@ executor's part), and code in this process that calls a tool's function itself.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from hearth.errors import DeniedError, HearthError, NotFound, NotInEnum, ToolCrashed
 from hearth.functions import from_plain
@@ -96,8 +96,8 @@ class Monitor:
 
     def _remember(self, plan: Plan, labels: tuple[StepLabels, ...]) -> None:
         steps = tuple(
-            replace(step, arguments={name: _copied(value) for name, value in step.arguments.items()})
-            for step in plan.steps
+            Step(s.tool, {name: _copied(value) for name, value in s.arguments.items()}, s.after, s.text, s.replaces)
+            for s in plan.steps
         )
         self._allowed[id(plan)] = _Allowed(plan, steps, labels)
         while len(self._allowed) > MAX_ALLOWED_PLANS:
