@@ -1,0 +1,745 @@
+"""The steps of a remembered plan, filled with the values of a new request.
+
+Nothing of the old request enters: a value is words of this request, the meaning of one of its slots, the result of an
+earlier step, or a constant that belongs to the way of speaking. What cannot be found is reported as missing, never
+guessed.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from hearth.planning.check import canonical
+from hearth.planning.lessons import (
+    OUTSIDE,
+    LessonStep,
+    Result,
+    Several,
+    Source,
+    Token,
+    said_text,
+    split_items,
+)
+from hearth.planning.manners import (
+    ABSENT,
+    CONSTANT,
+    SAID,
+    Manner,
+    Manners,
+    content_odds,
+    kind_odds,
+    left_odds,
+    right_odds,
+    signs_of,
+    telling_constant,
+)
+from hearth.types import Argument, Parameter, Plain, Ref, Step, ToolSpec
+
+_VIEWS = {
+    "datetime": ("datetime", "start"),
+    "date": ("date", "start"),
+    "time": ("time",),
+    "duration": ("duration",),
+    "number": ("number",),
+    "integer": ("number",),
+    "EmailAddress": ("email",),
+    "PhoneNumber": ("phone",),
+    "Url": ("url",),
+    "FilePath": ("path",),
+}
+"""Views that fit a type when no demonstration says more."""
+_END_NAMES = frozenset({"end", "until", "to", "before", "due", "finish"})
+_START_NAMES = frozenset({"start", "from", "since", "after", "begin"})
+
+_W_LEFT, _W_RIGHT, _W_CONTENT = 0.8, 0.4, 1.0
+_QUOTED_ODDS = 2.0
+_MAX_CONTENT = 9.0
+"""However long a stretch is, its words count no more than this."""
+_W_ABSENT, _BAR = 1.0, -1.0
+_N_EDGES, _N_STRETCHES = 12, 6
+_ABSENT_REQUIRED = -12.0
+_SLOT_BAR = -3.0
+_SHARED_WORDS = 4.0
+"""Price of words that serve two arguments."""
+_TRIM_ENDS = frozenset([",", ".", ";", ":", "!", "?", "-", "please", "pls", "thanks"]) | {"thank you"}
+_TRIM_STARTS = frozenset([",", ".", ";", ":", "!", "?", "-", "that", "please", "'s"])
+_TEXT_TYPES = frozenset({"text", "list[text]", "PersonName", "list[PersonName]", "any"})
+_NO_CHOICE = frozenset({"none", "any", "text"})
+_PRONOUNS = frozenset(
+    [
+        "it",
+        "them",
+        "they",
+        "him",
+        "her",
+        "he",
+        "she",
+        "that",
+        "this",
+        "these",
+        "those",
+        "one",
+        "there",
+        "then",
+        "me",
+        "you",
+        "us",
+    ]
+)
+_TITLES = frozenset(
+    [
+        "my",
+        "our",
+        "the",
+        "dr",
+        ".",
+        "mr",
+        "mrs",
+        "ms",
+        "miss",
+        "prof",
+        "aunt",
+        "auntie",
+        "uncle",
+        "grandma",
+        "grandpa",
+        "granny",
+        "cousin",
+        "brother",
+        "sister",
+    ]
+)
+_FUNCTION_WORDS = frozenset(
+    [
+        "a",
+        "an",
+        "the",
+        "my",
+        "our",
+        "your",
+        "his",
+        "her",
+        "their",
+        "its",
+        "of",
+        "to",
+        "in",
+        "on",
+        "at",
+        "for",
+        "with",
+        "and",
+        "or",
+        "is",
+        "are",
+        "was",
+        "were",
+        "be",
+        "been",
+        "will",
+        "would",
+        "should",
+        "could",
+        "can",
+        "has",
+        "have",
+        "had",
+        "do",
+        "does",
+        "did",
+        "i",
+        "you",
+        "we",
+        "he",
+        "she",
+        "it",
+        "they",
+        "that",
+        "this",
+        "not",
+        "no",
+        "so",
+        "as",
+        "by",
+        "from",
+        "but",
+        "if",
+        "up",
+        "out",
+        "off",
+    ]
+)
+_FUNCTION_ODDS = -0.5
+_LOOSE_ENDS = frozenset(
+    [
+        "for",
+        "to",
+        "at",
+        "of",
+        "with",
+        "about",
+        "until",
+        "till",
+        "from",
+        "and",
+        "or",
+        "is",
+        "are",
+        "the",
+        "a",
+        "an",
+        "my",
+        "by",
+        "so",
+        "but",
+        "should",
+        "be",
+        "will",
+        "every",
+        "starting",
+        "in",
+        "into",
+        "on",
+        "when",
+    ]
+)
+_LOOSE_STARTS = frozenset(
+    [
+        "about",
+        "of",
+        "regarding",
+        "named",
+        "called",
+        "titled",
+        "and",
+        "or",
+        "is",
+        "are",
+        "saying",
+        "for",
+        "on",
+        "from",
+        "to",
+        "than",
+    ]
+)
+_OWN_VALUE = frozenset({"<quoted>", "<name>", "<file>", "<email>", "<phone>", "<url>", "<expression>", "<unit>"})
+"""Values that may be a text argument all by themselves; a time or a number may not, unless demonstrations have it."""
+_JOINTS = frozenset({",", "and", "&"})
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """The request, or one clause of it, that steps are filled from."""
+
+    text: str
+    """The whole request: token positions count in it."""
+    tokens: tuple[Token, ...]
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        return tuple(token.word for token in self.tokens)
+
+    def said(self) -> str:
+        if not self.tokens:
+            return ""
+        return self.text[self.tokens[0].start : self.tokens[-1].end]
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """An argument that waits for the result of a step in another clause."""
+
+    step: int
+    parameter: str
+    result: Result
+    is_list: bool
+
+
+@dataclass(slots=True)
+class Bound:
+    """Steps with their arguments, and how well the request filled them."""
+
+    steps: list[Step]
+    missing: tuple[tuple[str, str], ...] = ()
+    """(tool, parameter) of required arguments the request does not give."""
+    openings: tuple[Opening, ...] = ()
+    used: frozenset[int] = frozenset()
+    """Tokens that went into arguments."""
+    fit: float = 0.0
+    """Mean log-odds of the stretches that were taken for free text."""
+
+
+@dataclass(slots=True)
+class _Stretch:
+    first: int
+    last: int
+    score: float
+
+    def tokens(self) -> range:
+        return range(self.first, self.last)
+
+
+@dataclass(slots=True)
+class _Filling:
+    """Work on one unit: what each (step, parameter) got so far."""
+
+    unit: Unit
+    words: tuple[str, ...]
+    values: dict[tuple[int, str], Argument] = field(default_factory=dict)
+    taken: dict[int, set[int]] = field(default_factory=dict)
+    """Token → steps that use it."""
+    views_taken: set[tuple[int, str]] = field(default_factory=set)
+    missing: list[tuple[str, str]] = field(default_factory=list)
+    scores: list[float] = field(default_factory=list)
+    runs: dict[int, list[Argument]] = field(default_factory=dict)
+    """For a step that stands for several: the value of its argument for each."""
+
+    def take(self, step: int, tokens: Iterable[int]) -> None:
+        for token in tokens:
+            self.taken.setdefault(token, set()).add(step)
+
+    def is_free(self, token: int, step: int) -> bool:
+        return step not in self.taken.get(token, ())
+
+
+def bind(steps: Sequence[LessonStep], unit: Unit, tools: Mapping[str, ToolSpec], manners: Manners) -> Bound:
+    """Fill `steps` from `unit`.
+
+    Args:
+        steps: From a lesson; only their tools and the results they use matter, never what was said in the lesson.
+        manners: How arguments are said.
+    """
+    filling = _Filling(unit, unit.words)
+    openings: list[Opening] = []
+    texts: list[tuple[int, Parameter]] = []
+    slots: list[tuple[int, Parameter]] = []
+    for index, step in enumerate(steps):
+        for parameter in tools[step.tool].parameters:
+            source = step.sources.get(parameter.name)
+            if source is not None and _has_result(source):
+                _fill_result(index, step, parameter, source, filling, manners, openings)
+            elif parameter.enum or canonical(parameter.type) == "boolean":
+                _fill_choice(index, step.tool, parameter, filling, manners)
+            elif _slot_views(parameter) or _is_slotted(manners.of(step.tool, parameter.name)):
+                slots.append((index, parameter))
+            elif canonical(parameter.type) in _TEXT_TYPES:
+                texts.append((index, parameter))
+            elif parameter.is_required:
+                filling.missing.append((step.tool, parameter.name))
+    for index, parameter in sorted(slots, key=lambda s: not s[1].is_required):
+        _fill_slot(index, steps[index].tool, parameter, filling, manners)
+    _fill_texts(steps, texts, filling, manners)
+    return _assembled(steps, filling, tuple(openings))
+
+
+# ── Results of earlier steps ──────────────────────────────────────────────────────────────────────────────
+
+
+def _has_result(source: Source) -> bool:
+    return isinstance(source, Result) or (
+        isinstance(source, Several) and any(isinstance(item, Result) for item in source.items)
+    )
+
+
+def _fill_result(
+    index: int,
+    step: LessonStep,
+    parameter: Parameter,
+    source: Source,
+    filling: _Filling,
+    manners: Manners,
+    openings: list[Opening],
+) -> None:
+    items = source.items if isinstance(source, Several) else (source,)
+    manner = manners.of(step.tool, parameter.name)
+    values: list[Argument] = []
+    for item in items:
+        if not isinstance(item, Result):
+            continue
+        path = _path(item, manner, filling.words)
+        if item.step == OUTSIDE:
+            openings.append(
+                Opening(index, parameter.name, Result(OUTSIDE, path, item.tool), isinstance(source, Several))
+            )
+        else:
+            values.append(Ref(item.step, path))
+    if values:
+        filling.values[index, parameter.name] = values if isinstance(source, Several) else values[0]
+
+
+def _path(result: Result, manner: Manner | None, words: tuple[str, ...]) -> tuple[str, ...]:
+    """The path as the words of this request suggest it: `last` takes the first of a list (they come newest first),
+    else the only one, as far as demonstrations know that form."""
+    if manner is None:
+        return result.path
+    field_name = _without_indices(result.path)
+    known = [path for path in manner.n_paths if _without_indices(path) == field_name]
+    is_last = "thing:last" in signs_of(words)
+    fitting = [path for path in known if (path != field_name) == is_last] or known or [result.path]
+    return max(sorted(fitting), key=lambda path: manner.n_paths[path])
+
+
+def _without_indices(path: Sequence[str]) -> tuple[str, ...]:
+    return tuple(part for part in path if not part.isdigit())
+
+
+# ── Choices ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _fill_choice(index: int, tool: str, parameter: Parameter, filling: _Filling, manners: Manners) -> None:
+    """An option or a yes/no: said by its own word or in a slot, else as demonstrations have it."""
+    for place, token in enumerate(filling.unit.tokens):
+        if token.slot is not None:
+            for view in token.slot.views.values():
+                if isinstance(view, str) and view in parameter.enum:
+                    filling.values[index, parameter.name] = view
+                    filling.take(index, [place])
+                    return
+        option = next((o for o in (token.word, token.word.removesuffix("s")) if o in parameter.enum), "")
+        if option and option not in _NO_CHOICE:
+            filling.values[index, parameter.name] = option
+            filling.take(index, [place])
+            return
+    manner = manners.of(tool, parameter.name)
+    if manner is None:
+        if parameter.is_required:
+            filling.missing.append((tool, parameter.name))
+        return
+    best = telling_constant(manner, filling.words)
+    if not best:
+        odds = kind_odds(manner, filling.words)
+        best = max(sorted(odds), key=lambda kind: odds[kind])
+    if best.startswith(CONSTANT):
+        filling.values[index, parameter.name] = json.loads(best.removeprefix(CONSTANT))
+    elif parameter.is_required:
+        filling.missing.append((tool, parameter.name))
+
+
+# ── Values of slots ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def _slot_views(parameter: Parameter) -> tuple[str, ...]:
+    kind = canonical(parameter.type)
+    kind = kind[5:-1] if kind.startswith("list[") else kind
+    views = _VIEWS.get(kind, ())
+    if kind in ("datetime", "date"):
+        if parameter.name in _END_NAMES:
+            return ("end", *views)
+        if parameter.name in _START_NAMES:
+            return ("start", *views)
+    return views
+
+
+def _is_slotted(manner: Manner | None) -> bool:
+    """Whether demonstrations take a text from what slots mean (`mile` of `26 miles`) rather than from words."""
+    if manner is None:
+        return False
+    return 2 * sum(max(counts.values()) for counts in manner.views.values()) > manner.kinds[SAID] > 0
+
+
+def _fill_slot(index: int, tool: str, parameter: Parameter, filling: _Filling, manners: Manners) -> None:
+    """The slot that best fits the parameter by kind, by the words around it and by order."""
+    manner = manners.of(tool, parameter.name)
+    levels = manners.levels(tool, parameter.name)
+    best: tuple[float, int, str] | None = None
+    for place, token in enumerate(filling.unit.tokens):
+        view = _view_of(token, parameter, manner, filling, place)
+        if view is None:
+            continue
+        score = _W_LEFT * left_odds(levels, filling.words, place)
+        score += 2 * _W_CONTENT * content_odds(levels[-1:], token.word) if manner else 0.0
+        if (place, view) in filling.views_taken:
+            score -= 4.0
+        elif not filling.is_free(place, index):
+            score -= 0.0 if manner is not None and manner.views.get(token.word) else 4.0
+        elif place in filling.taken:
+            score -= _SHARED_WORDS
+        if best is None or score > best[0]:
+            best = (score, place, view)
+    if best is not None and best[2] == "end" and (best[1], "start") in filling.views_taken:
+        best = (0.0, best[1], "end")  # a stretch of time is given by both its ends
+    if best is None or (not parameter.is_required and best[0] < _optional_bar(manner)):
+        _fill_unsaid(index, tool, parameter, filling, manner)
+        return
+    _, place, view = best
+    places = [place]
+    if canonical(parameter.type).startswith("list["):
+        places = _run(filling, place)
+    values = [_converted(filling.unit.tokens[p], view, parameter) for p in places]
+    filling.values[index, parameter.name] = (
+        [v for v in values if v is not None] if canonical(parameter.type).startswith("list[") else values[0]
+    )
+    filling.take(index, places)
+    filling.views_taken.add((place, view))
+
+
+def _optional_bar(manner: Manner | None) -> float:
+    return _SLOT_BAR if manner else 0.0
+
+
+def _view_of(token: Token, parameter: Parameter, manner: Manner | None, filling: _Filling, place: int) -> str | None:
+    """The view of a slot that the parameter takes: the one demonstrations took, else by type."""
+    if token.slot is None:
+        return None
+    views = token.slot.views
+    allowed = _slot_views(parameter)
+    if manner is not None and (counts := manner.views.get(token.word)):
+        ranked = sorted(counts, key=lambda name: (-counts[name], (*allowed, name).index(name), name))
+        for name in ranked:
+            if name == "end" and "time" in views and "duration" not in views:
+                continue
+            if name in views and _converted(token, name, parameter) is not None:
+                return name
+    for name in allowed:
+        if name == "end" and "time" in views and "duration" not in views:
+            continue  # a clock time is no range
+        if name in views and _converted(token, name, parameter) is not None:
+            return name
+    return None
+
+
+def _converted(token: Token, view: str, parameter: Parameter) -> Plain:
+    """The slot's value as the parameter's type; None when it has none."""
+    if token.slot is None or token.slot.is_ambiguous:
+        return None
+    value = token.slot.views.get(view)
+    kind = canonical(parameter.type)
+    kind = kind[5:-1] if kind.startswith("list[") else kind
+    if kind == "date" and isinstance(value, str):
+        return value[:10]
+    if kind == "datetime" and isinstance(value, str) and len(value) == 10:
+        return None
+    if kind == "integer" and isinstance(value, float):
+        return int(value) if value.is_integer() else None
+    return value
+
+
+def _run(filling: _Filling, place: int) -> list[int]:
+    """The slots of one kind that are named together with the one at `place` (`Anna, Ben and Mia`)."""
+    words = filling.words
+    places = [place]
+    for direction in (1, -1):
+        at = place
+        while True:
+            following = at + direction
+            while 0 <= following < len(words) and words[following] in _JOINTS:
+                following += direction
+            if abs(following - at) < 2 or not 0 <= following < len(words) or words[following] != words[place]:
+                break
+            places.append(following)
+            at = following
+    return sorted(places)
+
+
+def _fill_unsaid(index: int, tool: str, parameter: Parameter, filling: _Filling, manner: Manner | None) -> None:
+    """Nothing was said: a constant when the way of speaking implies one, missing when it is required."""
+    if manner is not None:
+        odds = kind_odds(manner, filling.words)
+        best = max(sorted(odds), key=lambda kind: odds[kind])
+        if best.startswith(CONSTANT) and odds[best] > 0.5 and not _looks_like_a_value(best):
+            filling.values[index, parameter.name] = json.loads(best.removeprefix(CONSTANT))
+            return
+    if parameter.is_required:
+        filling.missing.append((tool, parameter.name))
+
+
+def _looks_like_a_value(kind: str) -> bool:
+    """A date or number that some request happened to have is no convention."""
+    return any(character.isdigit() for character in kind)
+
+
+# ── Free text ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _fill_texts(
+    steps: Sequence[LessonStep], texts: Sequence[tuple[int, Parameter]], filling: _Filling, manners: Manners
+) -> None:
+    """Choose, for all free-text arguments together, the stretches of the request they are."""
+    options = [_options(index, steps[index].tool, parameter, filling, manners) for index, parameter in texts]
+    best: tuple[float, tuple[_Stretch | None, ...]] = (float("-inf"), ())
+    for choice in itertools.product(*options):
+        score = sum(stretch.score for stretch, _ in choice if stretch) + sum(
+            price for stretch, price in choice if stretch is None
+        )
+        if score <= best[0]:
+            continue
+        score -= _overlaps([(texts[i][0], c[0]) for i, c in enumerate(choice)])
+        if score > best[0]:
+            best = (score, tuple(stretch for stretch, _ in choice))
+    for (index, parameter), stretch in zip(texts, best[1]):
+        if stretch is None:
+            _fill_unsaid(index, steps[index].tool, parameter, filling, manners.of(steps[index].tool, parameter.name))
+            continue
+        filling.scores.append(stretch.score)
+        filling.take(index, stretch.tokens())
+        text = filling.unit.text
+        tokens = filling.unit.tokens
+        view = _text_view(filling, stretch, manners.of(steps[index].tool, parameter.name))
+        if view is not None:
+            filling.values[index, parameter.name] = view
+        elif canonical(parameter.type).startswith("list["):
+            filling.values[index, parameter.name] = list(split_items(tokens, stretch.first, stretch.last, text))
+        elif steps[index].is_many and stretch.last - stretch.first == 1:
+            places = _run(filling, stretch.first)
+            filling.take(index, places)
+            filling.runs[index] = [said_text(tokens, p, p + 1, text) for p in places]
+            filling.values[index, parameter.name] = filling.runs[index][0]
+        else:
+            filling.values[index, parameter.name] = said_text(tokens, stretch.first, stretch.last, text)
+
+
+def _text_view(filling: _Filling, stretch: _Stretch, manner: Manner | None) -> str | None:
+    """The form in which demonstrations take a slot's value as text (the unit of `26 miles`); None for its own words."""
+    token = filling.unit.tokens[stretch.first]
+    if stretch.last - stretch.first > 1 or token.slot is None or manner is None:
+        return None
+    counts = manner.views.get(token.word, {})
+    for name in sorted(counts, key=lambda n: (-counts[n], n)):
+        value = token.slot.views.get(name)
+        if isinstance(value, str):
+            return value
+    return None
+
+
+def _overlaps(chosen: Sequence[tuple[int, _Stretch | None]]) -> float:
+    price = 0.0
+    for (step, a), (other, b) in itertools.combinations(chosen, 2):
+        if a and b and a.first < b.last and b.first < a.last:
+            price += 100.0 if step == other else _SHARED_WORDS
+    return price
+
+
+def _options(
+    index: int, tool: str, parameter: Parameter, filling: _Filling, manners: Manners
+) -> list[tuple[_Stretch | None, float]]:
+    """The likeliest stretches for one argument, and leaving it out."""
+    manner = manners.of(tool, parameter.name)
+    levels = manners.levels(tool, parameter.name)
+    words = filling.words
+    is_list = canonical(parameter.type).startswith("list[")
+    n = len(words)
+    unsaid = 0.0
+    if parameter.is_required:
+        unsaid = _ABSENT_REQUIRED
+    if manner is not None:
+        odds = kind_odds(manner, words)
+        implied = max((odds[k] for k in odds if k.startswith(CONSTANT) and not _looks_like_a_value(k)), default=0.0)
+        if implied > 0.5:
+            unsaid = 2.0
+        elif not parameter.is_required:
+            unsaid = _W_ABSENT * math.log((odds.get(ABSENT, 0.0) + 0.02) / (odds.get(SAID, 0.0) + 0.02)) + _BAR
+    left = [_W_LEFT * max(left_odds(levels, words, i), _left_floor(filling, i)) for i in range(n)]
+    right = [_W_RIGHT * max(right_odds(levels, words, j), _right_floor(filling, j)) for j in range(n + 1)]
+    content = [0.0]
+    for place, word in enumerate(words):
+        odds_here = content_odds(levels, word)
+        if word in _FUNCTION_WORDS:
+            odds_here = max(odds_here, _FUNCTION_ODDS)
+        if is_list and word in _JOINTS:
+            odds_here = max(odds_here, 0.5)
+        if not filling.is_free(place, index):
+            odds_here -= 6.0
+        content.append(content[-1] + _W_CONTENT * max(-2.5, min(2.5, odds_here)))
+    firsts = sorted(range(n), key=lambda i: -left[i])[:_N_EDGES]
+    lasts = sorted(range(1, n + 1), key=lambda j: -right[j])[:_N_EDGES]
+    found: dict[tuple[int, int], float] = {}
+    for first, last in itertools.product(firsts, lasts):
+        place = _trimmed(words, first, last) if first < last else None
+        if place is None or any(not filling.is_free(k, index) for k in range(*place)):
+            continue
+        score = left[first] + right[last] + min(_MAX_CONTENT, content[place[1]] - content[place[0]])
+        score += _shape_odds(words[place[0] : place[1]], parameter, manner, "<name>" in words)
+        found[place] = max(score, found.get(place, score))
+    best = sorted(found, key=lambda place: (-found[place], place))[:_N_STRETCHES]
+    return [*((_Stretch(*place, found[place]), 0.0) for place in best), (None, unsaid)]
+
+
+def _shape_odds(words: Sequence[str], parameter: Parameter, manner: Manner | None, has_person: bool) -> float:
+    """What the stretch itself says: a quoted text is one, a pronoun is none, a name is short."""
+    is_name = "PersonName" in canonical(parameter.type)
+    if all(word in _PRONOUNS or word in _FUNCTION_WORDS for word in words):
+        return -8.0
+    if len(words) == 1 and words[0].startswith("<"):
+        if words[0] == "<quoted>" and not is_name:
+            return _QUOTED_ODDS
+        known = manner is not None and (manner.inside[words[0]] or manner.views.get(words[0]))
+        if words[0] not in _OWN_VALUE and not known:
+            return -6.0
+    if is_name:
+        if any(word.startswith("<") and word not in ("<name>", "<quoted>") for word in words):
+            return -8.0
+        n_names = sum(word == "<name>" for word in words)
+        others = sum(word != "<name>" and word not in _TITLES for word in words)
+        if n_names > 1:
+            return -8.0
+        return (2.0 if n_names else -3.0 * has_person) - 1.5 * max(0, others - (0 if n_names else 2))
+    return 0.0
+
+
+def _left_floor(filling: _Filling, place: int) -> float:
+    """What the place alone says of an argument beginning there: after a colon or a value that is spoken for."""
+    if place and (filling.words[place - 1] == ":" or filling.words[place] == "<quoted>"):
+        return 1.0
+    return -0.5 if place and place - 1 in filling.taken else -9.0
+
+
+def _right_floor(filling: _Filling, place: int) -> float:
+    """What the place alone says of an argument ending there: at the end, before a value that is spoken for."""
+    if place >= len(filling.words) or place in filling.taken:
+        return 0.5
+    return 1.0 if place and filling.words[place - 1] == "<quoted>" else -9.0
+
+
+def _trimmed(words: Sequence[str], first: int, last: int) -> tuple[int, int] | None:
+    """Without punctuation and politeness at the ends; None when nothing is left."""
+    while first < last and (words[last - 1] in _TRIM_ENDS or (words[last - 1] in _LOOSE_ENDS and last - first > 1)):
+        last -= 1
+    while first < last and (words[first] in _TRIM_STARTS or words[first] in _LOOSE_STARTS):
+        first += 1
+    return (first, last) if first < last else None
+
+
+# ── Putting it together ───────────────────────────────────────────────────────────────────────────────────
+
+
+def _assembled(steps: Sequence[LessonStep], filling: _Filling, openings: tuple[Opening, ...]) -> Bound:
+    """The plan's steps: those that stand for several are repeated, references renumbered."""
+    places: dict[int, list[int]] = {}
+    n = 0
+    for index in range(len(steps)):
+        count = len(filling.runs.get(index, ())) or 1
+        places[index] = list(range(n, n + count))
+        n += count
+    said = filling.unit.said()
+    result: list[Step] = []
+    for index, step in enumerate(steps):
+        arguments = {name: _placed(value, places) for (owner, name), value in filling.values.items() if owner == index}
+        after = tuple(places[k][-1] for k in step.after if k in places)
+        for number in range(len(places[index])):
+            mine = dict(arguments)
+            if index in filling.runs:
+                name = next(name for (owner, name) in filling.values if owner == index)
+                mine[name] = filling.runs[index][number]
+            result.append(Step(step.tool, mine, after, said))
+    moved = tuple(Opening(places[o.step][0], o.parameter, o.result, o.is_list) for o in openings)
+    fit = sum(filling.scores) / len(filling.scores) if filling.scores else 0.0
+    return Bound(result, tuple(filling.missing), moved, frozenset(filling.taken), fit)
+
+
+def _placed(value: Argument, places: Mapping[int, list[int]]) -> Argument:
+    if isinstance(value, Ref):
+        return Ref(places[value.step][0], value.path)
+    if isinstance(value, list):
+        found: list[Argument] = []
+        for item in value:
+            if isinstance(item, Ref):
+                found += [Ref(place, item.path) for place in places[item.step]]
+            else:
+                found.append(item)
+        return found
+    return value

@@ -1,0 +1,316 @@
+"""How owners say the arguments of each tool, counted from lessons: the words before, within and after.
+
+Counts are kept per parameter of a tool, per parameter name across tools, and over all free text; each level smooths
+the one below it, so that three demonstrations of a new tool already help and none at all still gives an answer.
+Adding a lesson only adds counts, and `forget` takes away exactly what `learn` added.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from hearth.planning.lessons import Constant, Lesson, Result, Said, Several, Slotted, Source
+from hearth.planning.thesaurus import concepts
+
+N_LEFT, N_RIGHT = 3, 2
+"""Words looked at before and after a stretch."""
+ABSENT = "absent"
+SAID = "said"
+RESULT = "result"
+CONSTANT = "constant:"
+
+# The numbers below were set by cross-validation on the shipped demonstrations (benchmarks/planning.py reports it).
+_SMOOTHING = 2.0
+_EDGE_RATE = 0.06
+"""Chance that an argument begins (ends) at a place of which nothing is known."""
+_CONTENT_RATE = 0.7
+"""Chance that a word never seen before belongs to an argument rather than to the way of asking."""
+_QUOTED_RATE = 0.9
+_DOUBT = 2.0
+_SIGN_WEIGHT = 0.7
+"""Words of a request are not independent."""
+_N_SIGNS = 2
+"""Only the most telling signs for and against a kind are counted; the rest is noise."""
+
+
+def left_context(words: Sequence[str], place: int) -> tuple[str, ...]:
+    """The words before `place`, nearest first."""
+    return tuple(words[i] if i >= 0 else "^" for i in range(place - 1, place - 1 - N_LEFT, -1))
+
+
+def right_context(words: Sequence[str], place: int) -> tuple[str, ...]:
+    """The words from `place` on."""
+    return tuple(words[i] if i < len(words) else "$" for i in range(place, place + N_RIGHT))
+
+
+@functools.lru_cache(maxsize=2048)
+def signs_of(words: tuple[str, ...]) -> frozenset[str]:
+    """What in a request may tell which kind of source an argument has: its words and its concepts."""
+    return frozenset(words) | frozenset(concepts(words))
+
+
+@functools.lru_cache(maxsize=2048)
+def _contexts(words: tuple[str, ...]) -> tuple[tuple[tuple[str, ...], ...], tuple[tuple[str, ...], ...]]:
+    """Every context that occurs in a request, of every length, on both sides."""
+    places = range(len(words) + 1)
+    left = (left_context(words, place)[:k] for place in places for k in range(1, N_LEFT + 1))
+    right = (right_context(words, place)[:k] for place in places for k in range(1, N_RIGHT + 1))
+    return tuple(left), tuple(right)
+
+
+@dataclass(slots=True)
+class Occurrences:
+    """How often each context and word occurred in requests, whether or not an argument was there."""
+
+    n_steps: int = 0
+    signs: Counter[str] = field(default_factory=Counter)
+    left: Counter[tuple[str, ...]] = field(default_factory=Counter)
+    right: Counter[tuple[str, ...]] = field(default_factory=Counter)
+    words: Counter[str] = field(default_factory=Counter)
+
+    def count(self, words: tuple[str, ...], n: int) -> None:
+        left, right = _contexts(words)
+        self.n_steps += n
+        for sign in signs_of(words):
+            self.signs[sign] += n
+        for context in left:
+            self.left[context] += n
+        for context in right:
+            self.right[context] += n
+        for word in words:
+            self.words[word] += n
+
+
+@dataclass(slots=True)
+class Manner:
+    """Counts for one parameter, or for a group of them."""
+
+    occurred: Occurrences
+    kinds: Counter[str] = field(default_factory=Counter)
+    """`said`, `result`, or `constant:JSON`; the rest of the steps were without the argument."""
+    kind_signs: dict[str, Counter[str]] = field(default_factory=dict)
+    """Per kind, how many requests had each sign."""
+    views: dict[str, Counter[str]] = field(default_factory=dict)
+    """Per slot word (`<time>`), the views its value was taken from."""
+    n_paths: Counter[tuple[str, ...]] = field(default_factory=Counter)
+    """How often each path into a result was taken."""
+    left: Counter[tuple[str, ...]] = field(default_factory=Counter)
+    right: Counter[tuple[str, ...]] = field(default_factory=Counter)
+    inside: Counter[str] = field(default_factory=Counter)
+
+    def count_kind(self, words: tuple[str, ...], source: Source, n: int) -> None:
+        kind = kind_of(source)
+        self.kinds[kind] += n
+        signs = self.kind_signs.setdefault(kind, Counter())
+        for sign in signs_of(words):
+            signs[sign] += n
+        for part in parts_of(source):
+            if isinstance(part, Result):
+                self.n_paths[part.path] += n
+            elif isinstance(part, Slotted):
+                views = self.views.setdefault(words[part.token], Counter())
+                for view in part.views:
+                    views[view] += n
+
+    def all_kinds(self) -> tuple[dict[str, int], dict[str, Counter[str]]]:
+        """Counts and signs of every kind, `absent` included."""
+        counts = {kind: n for kind, n in self.kinds.items() if n > 0}
+        signs = {kind: self.kind_signs[kind] for kind in counts}
+        n_absent = self.occurred.n_steps - sum(counts.values())
+        if n_absent > 0:
+            counts[ABSENT] = n_absent
+            signs[ABSENT] = Counter(self.occurred.signs)
+            for counter in self.kind_signs.values():
+                signs[ABSENT].subtract(counter)
+        return counts, signs
+
+    def count_stretches(self, words: tuple[str, ...], source: Source, n: int) -> None:
+        for first, last in stretches_of(source):
+            context = left_context(words, first)
+            for k in range(1, N_LEFT + 1):
+                self.left[context[:k]] += n
+            context = right_context(words, last)
+            for k in range(1, N_RIGHT + 1):
+                self.right[context[:k]] += n
+            for word in words[first:last]:
+                self.inside[word] += n
+
+
+def parts_of(source: Source) -> tuple[Source, ...]:
+    return source.items if isinstance(source, Several) else (source,)
+
+
+def stretches_of(source: Source) -> list[tuple[int, int]]:
+    """Token ranges an argument was read from."""
+    found = []
+    for part in parts_of(source):
+        if isinstance(part, Said):
+            found.append((part.first, part.last))
+        elif isinstance(part, Slotted):
+            found.append((part.token, part.token + 1))
+    return found
+
+
+def kind_of(source: Source) -> str:
+    parts = parts_of(source)
+    if any(isinstance(part, Result) for part in parts):
+        return RESULT
+    if any(isinstance(part, Said | Slotted) for part in parts):
+        return SAID
+    values = [part.value for part in parts if isinstance(part, Constant)]
+    return CONSTANT + json.dumps(values if isinstance(source, Several) else values[0])
+
+
+# ── Learning ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(slots=True)
+class _ToolManner:
+    occurred: Occurrences = field(default_factory=Occurrences)
+    parameters: dict[str, Manner] = field(default_factory=dict)
+    frame: Counter[str] = field(default_factory=Counter)
+    """In how many requests a word stood outside all arguments."""
+
+
+class Manners:
+    """Counts by tool and parameter, with the more general ones behind them."""
+
+    def __init__(self) -> None:
+        self._tools: dict[str, _ToolManner] = {}
+        self._by_name: dict[str, Manner] = {}
+        self._all = Manner(Occurrences())
+
+    def learn(self, lesson: Lesson) -> None:
+        self._count(lesson, 1)
+
+    def forget(self, lesson: Lesson) -> None:
+        """Undo `learn` of the same lesson, exactly."""
+        self._count(lesson, -1)
+
+    def _count(self, lesson: Lesson, n: int) -> None:
+        words = lesson.words
+        for step in lesson.steps:
+            tool = self._tools.setdefault(step.tool, _ToolManner())
+            tool.occurred.count(words, n)
+            outside = set(range(len(words)))
+            for name, source in step.sources.items():
+                manner = tool.parameters.get(name)
+                if manner is None:
+                    manner = tool.parameters[name] = Manner(tool.occurred)
+                manner.count_kind(words, source, n)
+                manner.count_stretches(words, source, n)
+                if kind_of(source) == SAID:
+                    shared = self._by_name.setdefault(name, Manner(Occurrences()))
+                    for general in (shared, self._all):
+                        general.occurred.count(words, n)
+                        general.count_stretches(words, source, n)
+                for first, last in stretches_of(source):
+                    outside -= set(range(first, last))
+            for word in {words[i] for i in outside}:
+                tool.frame[word] += n
+
+    # ── Reading ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def of(self, tool: str, name: str) -> Manner | None:
+        """Counts of one parameter; None when no lesson has the tool or gave the parameter."""
+        found = self._tools.get(tool)
+        return found.parameters.get(name) if found else None
+
+    def frame(self, tool: str) -> Counter[str]:
+        """The words `tool` was asked for with, arguments left out."""
+        found = self._tools.get(tool)
+        return found.frame if found else Counter()
+
+    def levels(self, tool: str, name: str) -> list[Manner]:
+        """From the most general to the most particular."""
+        found = [self._all, self._by_name.get(name), self.of(tool, name)]
+        return [m for m in found if m is not None]
+
+
+# ── What the counts say ───────────────────────────────────────────────────────────────────────────────────
+
+
+def left_odds(levels: Iterable[Manner], words: Sequence[str], place: int) -> float:
+    """Log-odds that an argument begins at `place`."""
+    p = _EDGE_RATE
+    context = left_context(words, place)
+    for manner in levels:
+        p = _smoothed(p, manner.left, manner.occurred.left, context)
+    return _logit(p)
+
+
+def right_odds(levels: Iterable[Manner], words: Sequence[str], place: int) -> float:
+    """Log-odds that an argument ends before `place`."""
+    p = _EDGE_RATE
+    context = right_context(words, place)
+    for manner in levels:
+        p = _smoothed(p, manner.right, manner.occurred.right, context)
+    return _logit(p)
+
+
+def _smoothed(
+    p: float, hits: Counter[tuple[str, ...]], seen: Counter[tuple[str, ...]], context: tuple[str, ...]
+) -> float:
+    for k in range(1, len(context) + 1):
+        n = seen[context[:k]]
+        if n <= 0:
+            break
+        p = (hits[context[:k]] + _SMOOTHING * p) / (n + _SMOOTHING)
+    return p
+
+
+def content_odds(levels: Iterable[Manner], word: str) -> float:
+    """Log-odds that `word` belongs to the argument rather than to the way of asking."""
+    p = _QUOTED_RATE if word == "<quoted>" else _CONTENT_RATE
+    for manner in levels:
+        n = manner.occurred.words[word]
+        if n > 0:
+            p = (manner.inside[word] + _SMOOTHING * p) / (n + _SMOOTHING)
+    return _logit(p)
+
+
+def kind_odds(manner: Manner, words: tuple[str, ...]) -> dict[str, float]:
+    """Chance of each kind of source given the signs in the request (naive Bayes on the most telling signs)."""
+    counts, kind_signs = manner.all_kinds()
+    total = sum(counts.values())
+    signs = sorted(signs_of(words))
+    seen = {sign: manner.occurred.signs[sign] for sign in signs}
+    scores: dict[str, float] = {}
+    for kind, n in counts.items():
+        ratios = []
+        for sign in signs:
+            if seen[sign] > 0:
+                rate = (seen[sign] + 0.5) / (total + 1)
+                ratios.append(math.log((kind_signs[kind][sign] + _DOUBT * rate) / (n + _DOUBT) / rate))
+        ratios.sort()
+        telling = ratios[-_N_SIGNS:] + ratios[: min(_N_SIGNS, max(0, len(ratios) - _N_SIGNS))]
+        scores[kind] = math.log((n + 0.5) / (total + 0.5 * len(counts))) + _SIGN_WEIGHT * sum(telling)
+    top = max(scores.values(), default=0.0)
+    weights = {kind: math.exp(score - top) for kind, score in scores.items()}
+    norm = sum(weights.values())
+    return {kind: weight / norm for kind, weight in weights.items()}
+
+
+def telling_constant(manner: Manner, words: tuple[str, ...]) -> str:
+    """The constant that a sign in the request belongs to alone (`unread`), or empty."""
+    best = (0, "")
+    counts, kind_signs = manner.all_kinds()
+    for kind in sorted(counts):
+        if not kind.startswith(CONSTANT):
+            continue
+        for sign in signs_of(words):
+            n_least = 1 if sign.startswith("thing:") else 2
+            n = kind_signs[kind][sign]
+            if n >= n_least and not any(other[sign] > 0 for name, other in kind_signs.items() if name != kind):
+                best = max(best, (n, kind))
+    return best[1]
+
+
+def _logit(p: float) -> float:
+    p = min(max(p, 0.02), 0.98)
+    return math.log(p / (1 - p))

@@ -1,0 +1,271 @@
+"""The episodic memory: every demonstration as lessons, their forms in one matrix, kept in the owner's database.
+
+What is added counts at once and is on disk when `add` returns; what is removed leaves nothing behind. Starting reads
+only forms and tool names (ten thousand demonstrations well under 0.3 s); lessons are read when they are needed.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import struct
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hearth.plan_format import plan_from_json, plan_to_json
+from hearth.planning.lessons import (
+    LESSON_VERSION,
+    Lesson,
+    Result,
+    explain,
+    flat,
+    lesson_from_json,
+    lesson_to_json,
+)
+from hearth.planning.likeness import Likeness
+from hearth.protocols import Encoder
+from hearth.store import Store
+from hearth.types import Demonstration
+
+_HEADER = struct.Struct("<HIHH")
+"""Version, fingerprint of the encoder, number of lessons, bytes of their tool names."""
+_PROBE = "the same words always have the same vector"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One lesson as the matrix knows it."""
+
+    id: str
+    number: int
+    """Which lesson of the demonstration."""
+    tools: tuple[str, ...]
+    """Its steps' tools."""
+    leaves: tuple[str, ...]
+    """Those whose results no other step uses: what was asked for."""
+    is_part: bool
+    """One clause of a longer request."""
+    has_outside: bool
+    """It uses the result of another clause."""
+
+
+class Remembered:
+    """Demonstrations by likeness. Not thread-safe for writing."""
+
+    def __init__(self, encoder: Encoder, store: Store | None) -> None:
+        self.likeness = Likeness(encoder)
+        self.rows: list[Row] = []
+        self._store = store
+        self._sources: dict[str, str] = {}
+        self._texts: dict[str, tuple[str, str, str | None]] = {}
+        """Without a store: id → (request, plan JSON, now)."""
+        self._matrix = np.zeros((0, self.likeness.dim), dtype=np.float32)
+        self._lessons: dict[str, tuple[Lesson, ...]] = {}
+        self._by_leaf: dict[str, list[int]] | None = None
+        self.fingerprint = zlib.crc32(np.round(encoder.encode([_PROBE])[0], 1).astype(np.int8).tobytes())
+        self.is_part = np.zeros(0, dtype=np.bool_)
+        self.refers = np.zeros(0, dtype=np.bool_)
+        """Per row, whether it uses the result of another clause."""
+        self.n_changes = 0
+        """Grows with every change, so that what was derived can be made anew."""
+        if store is not None:
+            self._load(store)
+
+    def __len__(self) -> int:
+        return len(self._sources)
+
+    def ids(self, source: str | None = None) -> tuple[str, ...]:
+        """Ids of all demonstrations, or of those from one source (`shipped`, `owner`, …)."""
+        return tuple(id for id, from_ in self._sources.items() if source is None or from_ == source)
+
+    # ── Adding and removing ───────────────────────────────────────────────────────────────────────────────
+
+    def add(self, demonstrations: Iterable[Demonstration]) -> None:
+        """Learn; one with a known id replaces the older one. All are on disk, or none, when this returns or raises."""
+        fresh = {d.id: d for d in demonstrations}
+        if not fresh:
+            return
+        lessons = {id: explain(d) for id, d in fresh.items()}
+        forms = self.likeness.of_lessons([lesson for many in lessons.values() for lesson in many])
+        start = 0
+        blobs: dict[str, bytes] = {}
+        for id, many in lessons.items():
+            blobs[id] = self._packed(many, forms[start : start + len(many)])
+            start += len(many)
+        texts = {
+            id: (d.request, _stored(d, lessons[id]), d.now.isoformat() if d.now else None) for id, d in fresh.items()
+        }
+        if self._store is not None:
+            added = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
+            with self._store.transaction() as cursor:
+                cursor.executemany(
+                    "INSERT OR REPLACE INTO demonstration (id, request, plan_json, source, now, vector, added) "
+                    "VALUES (?, ?, ?, ?, ?, ?, ?)",
+                    [
+                        (id, texts[id][0], texts[id][1], d.source, texts[id][2], blobs[id], added)
+                        for id, d in fresh.items()
+                    ],
+                )
+        else:
+            self._texts.update(texts)
+        self._drop([id for id in fresh if id in self._sources])
+        self._matrix = np.vstack([self._matrix, forms.astype(np.float16).astype(np.float32)])
+        for id, many in lessons.items():
+            self._sources[id] = fresh[id].source
+            self.rows += _rows(id, many)
+            self._lessons[id] = many
+        self._changed()
+
+    def remove(self, ids: Sequence[str]) -> tuple[tuple[Lesson, ...], ...]:
+        """Forget demonstrations. Returns their lessons. Unknown ids are passed over."""
+        known = [id for id in dict.fromkeys(ids) if id in self._sources]
+        lessons = tuple(self.lessons(id) for id in known)
+        if self._store is not None and known:
+            with self._store.transaction() as cursor:
+                cursor.executemany("DELETE FROM demonstration WHERE id = ?", [(id,) for id in known])
+        self._drop(known)
+        self._changed()
+        return lessons
+
+    def _drop(self, ids: Sequence[str]) -> None:
+        if not ids:
+            return
+        gone = set(ids)
+        kept = [index for index, row in enumerate(self.rows) if row.id not in gone]
+        self._matrix = np.ascontiguousarray(self._matrix[kept])
+        self.rows = [self.rows[index] for index in kept]
+        for id in gone:
+            self._sources.pop(id, None)
+            self._texts.pop(id, None)
+            self._lessons.pop(id, None)
+
+    def _changed(self) -> None:
+        self._by_leaf = None
+        self.is_part = np.array([row.is_part for row in self.rows], dtype=np.bool_)
+        self.refers = np.array([row.has_outside for row in self.rows], dtype=np.bool_)
+        self.n_changes += 1
+
+    # ── On disk ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def _packed(self, lessons: Sequence[Lesson], forms: NDArray[np.float32]) -> bytes:
+        names = "|".join(_name_of(row) for row in _rows("", lessons)).encode()
+        header = _HEADER.pack(LESSON_VERSION, self.fingerprint, len(lessons), len(names))
+        return header + names + forms.astype(np.float16).tobytes()
+
+    def _load(self, store: Store) -> None:
+        """Read forms and tool names; demonstrations explained by an older Hearth or encoder are explained anew."""
+        forms: list[bytes] = []
+        stale: list[str] = []
+        width = self.likeness.dim * 2
+        for id, source, blob in store.query("SELECT id, source, vector FROM demonstration ORDER BY rowid"):
+            rows = self._unpacked(id, blob, width)
+            if rows is None:
+                stale.append(id)
+                continue
+            self._sources[id] = source
+            self.rows += rows
+            forms.append(blob[-len(rows) * width :])
+        packed = np.frombuffer(b"".join(forms), dtype=np.float16).reshape(-1, self.likeness.dim)
+        self._matrix = packed.astype(np.float32)
+        self._changed()
+        for start in range(0, len(stale), 200):
+            self.add(self._as_written(id) for id in stale[start : start + 200])
+
+    def _unpacked(self, id: str, blob: bytes | None, width: int) -> list[Row] | None:
+        if blob is None or len(blob) < _HEADER.size:
+            return None
+        version, fingerprint, n_lessons, n_names = _HEADER.unpack_from(blob)
+        if (version, fingerprint) != (LESSON_VERSION, self.fingerprint):
+            return None
+        if len(blob) != _HEADER.size + n_names + n_lessons * width:
+            return None
+        names = blob[_HEADER.size : _HEADER.size + n_names].decode()
+        return [_row_of(id, number, name) for number, name in enumerate(names.split("|"))]
+
+    def _as_written(self, id: str) -> Demonstration:
+        (row,) = self._require_store().query(
+            "SELECT request, plan_json, source, now FROM demonstration WHERE id = ?", (id,)
+        )
+        now = dt.datetime.fromisoformat(row["now"]) if row["now"] else None
+        plan = plan_from_json(json.loads(row["plan_json"]))
+        return Demonstration(id, row["request"], plan, source=row["source"], now=now)
+
+    def _require_store(self) -> Store:
+        assert self._store is not None
+        return self._store
+
+    # ── Reading ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def likenesses(self, forms: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Likeness of each row to each of `forms`, shape [rows, n]."""
+        return self._matrix @ forms.T
+
+    def lesson(self, row: Row) -> Lesson:
+        return self.lessons(row.id)[row.number]
+
+    def lessons(self, id: str) -> tuple[Lesson, ...]:
+        """The lessons of one demonstration."""
+        found = self._lessons.get(id)
+        if found is None:
+            found = self._lessons[id] = self._read([id])[id]
+        return found
+
+    def with_leaf(self, tool: str) -> list[int]:
+        """Rows that were asked for `tool`, oldest first."""
+        if self._by_leaf is None:
+            self._by_leaf = {}
+            for index, row in enumerate(self.rows):
+                for leaf in set(row.leaves):
+                    self._by_leaf.setdefault(leaf, []).append(index)
+        return self._by_leaf.get(tool, [])
+
+    def fetch(self, ids: Iterable[str]) -> None:
+        """Read the lessons of many demonstrations at once."""
+        wanted = [id for id in dict.fromkeys(ids) if id not in self._lessons]
+        for start in range(0, len(wanted), 400):
+            self._lessons.update(self._read(wanted[start : start + 400]))
+
+    def _read(self, ids: Sequence[str]) -> dict[str, tuple[Lesson, ...]]:
+        if self._store is None:
+            plans: Iterable[tuple[str, str]] = [(id, self._texts[id][1]) for id in ids]
+        else:
+            marks = ",".join("?" * len(ids))
+            plans = [
+                (row["id"], row["plan_json"])
+                for row in self._store.query(f"SELECT id, plan_json FROM demonstration WHERE id IN ({marks})", ids)  # noqa: S608 - only question marks are put in
+            ]
+        return {id: tuple(lesson_from_json(id, data) for data in json.loads(plan)["lessons"]) for id, plan in plans}
+
+
+def _stored(demonstration: Demonstration, lessons: Sequence[Lesson]) -> str:
+    """The plan in the plan format, with its lessons beside it."""
+    data = plan_to_json(demonstration.plan)
+    return json.dumps({**data, "lessons": [lesson_to_json(lesson) for lesson in lessons]}, ensure_ascii=False)
+
+
+def _rows(id: str, lessons: Sequence[Lesson]) -> list[Row]:
+    rows = []
+    for number, lesson in enumerate(lessons):
+        used = {s.step for step in lesson.steps for s in flat(step.sources) if isinstance(s, Result)}
+        leaves = tuple(step.tool for k, step in enumerate(lesson.steps) if k not in used)
+        tools = tuple(step.tool for step in lesson.steps)
+        rows.append(Row(id, number, tools, leaves, lesson.is_part, lesson.has_outside))
+    return rows
+
+
+def _name_of(row: Row) -> str:
+    flags = ("p" if row.is_part else "") + ("o" if row.has_outside else "")
+    return f"{flags};{','.join(row.tools)};{','.join(row.leaves)}"
+
+
+def _row_of(id: str, number: int, name: str) -> Row:
+    flags, tools, leaves = name.split(";")
+    return Row(id, number, _split(tools), _split(leaves), "p" in flags, "o" in flags)
+
+
+def _split(names: str) -> tuple[str, ...]:
+    return tuple(names.split(",")) if names else ()
