@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass
 
 from hearth.protocols import Workspace
-from hearth.tools.contentlines import Component, Line, escape, new_line, parse, read_folder, split_value
+from hearth.tools.contentlines import Component, Line, escape, new_line, parse, read_folder, shown, split_value
 from hearth.tools.words import folded
 
 FOLDER = "contacts"
@@ -136,7 +136,7 @@ def _relations(card: Component) -> tuple[str, ...]:
         if line.name == "RELATED":
             # `RELATED;TYPE=spouse:Tom` says who Tom is to this person; a bare word, what they are to the owner.
             text = line.text().strip()
-            found += [*line.parameters("TYPE"), text] if folded(text) in ("", "me", "owner") else [text]
+            found += [*map(shown, line.parameters("TYPE")), text] if folded(text) in ("", "me", "owner") else [text]
         elif line.name in ("ROLE", "TITLE"):
             found.append(line.text())
     known = (text.strip() for text in found)
@@ -193,23 +193,19 @@ def put_value(card: Component, name: str, value: str) -> None:
         card.remove(name)  # empty ones
         card.add(new_line(name, value, _encoding(card, value)))
         return
-    types = ",".join(old.parameters("TYPE"))
-    params = {"TYPE": types} if types else {}
-    for key in ("PREF", "X-ABADR"):
-        if old.parameter(key):
-            params[key] = old.parameter(key)
+    params: dict[str, str | tuple[str, ...]] = {}
+    for key in ("TYPE", "PREF"):
+        if old.parameters(key):
+            params[key] = old.parameters(key)
     if old.value.lower().startswith("tel:"):
         params["VALUE"] = "uri"
         value = "tel:" + re.sub(r"[^+0-9]", "", value)
     line = new_line(name, value, params | _encoding(card, value), old.group)
-    if types and "," in types:  # several types are a list, not one quoted text
-        raw = line.raw.replace(f'TYPE="{types}"'.encode(), f"TYPE={types}".encode())
-        line = Line(raw, line.name, line.params.replace(f'"{types}"', types), line.value, line.group)
     place = next(i for i, item in enumerate(card.items) if item is old)
     card.items[place] = line
 
 
-def _encoding(card: Component, value: str) -> dict[str, str]:
+def _encoding(card: Component, value: str) -> dict[str, str | tuple[str, ...]]:
     """vCard 2.1 is ASCII unless it says otherwise."""
     return {"CHARSET": "UTF-8"} if card.text("VERSION").strip() == "2.1" and not value.isascii() else {}
 

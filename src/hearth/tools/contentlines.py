@@ -21,6 +21,7 @@ MAX_FILE_BYTES = 32_000_000
 MAX_DEPTH = 16
 
 _LOGICAL = re.compile(rb"[^\r\n]*(?:\r?\n[ \t][^\r\n]*)*(?:\r\n|\n|\r|\Z)")
+_MARK = b"\xef\xbb\xbf"  # byte order mark
 _FOLD = re.compile(rb"\r?\n[ \t]")
 _LINE = re.compile(
     r'(?:(?P<group>[A-Za-z0-9-]+)\.)?(?P<name>[A-Za-z0-9-]+)(?P<params>(?:;[^:"]*(?:"[^"]*"[^:"]*)*)?):(?P<value>.*)\Z',
@@ -158,15 +159,20 @@ def parse(data: bytes) -> Component:
 
 def _logical_lines(data: bytes) -> Iterator[tuple[bytes, bool]]:
     """Each content line with its folds, and whether it has any."""
-    may_fold = b"\n " in data or b"\n\t" in data
-    if not may_fold and not data.startswith(b"\xef\xbb\xbf") and b"QUOTED-PRINTABLE" not in data.upper():
-        for raw in data.splitlines(keepends=True):
-            yield raw, False
+    if b"QUOTED-PRINTABLE" not in data.upper() and not data.startswith(_MARK):
+        if b"\n " not in data and b"\n\t" not in data:
+            for raw in data.splitlines(keepends=True):
+                yield raw, False
+            return
+        for match in _LOGICAL.finditer(data):
+            raw = match[0]
+            if raw:
+                yield raw, b"\n" in raw[:-1]
         return
     place = 0
-    if data.startswith(b"\xef\xbb\xbf"):
-        yield data[:3], False
-        place = 3
+    if data.startswith(_MARK):
+        yield _MARK, False
+        place = len(_MARK)
     while place < len(data):
         end = _line_end(data, place)
         raw = data[place:end]
@@ -241,28 +247,35 @@ def _circumflex(value: str) -> str:
     return re.sub(r"\^[n'^]", lambda m: {"^n": "\n", "^'": '"', "^^": "^"}[m[0]], value) if "^" in value else value
 
 
-def new_line(name: str, value: str, params: Mapping[str, str] = MappingProxyType({}), group: str = "") -> Line:
+Parameters = Mapping[str, str | tuple[str, ...]]
+
+
+def new_line(name: str, value: str, params: Parameters = MappingProxyType({}), group: str = "") -> Line:
     """A line of one's own, folded; `value` is escaped already where its type wants that.
 
     >>> new_line("DTSTART", "20261120T180000", {"TZID": "Europe/Berlin"}).raw
     b'DTSTART;TZID=Europe/Berlin:20261120T180000\\r\\n'
     """
     written = ""
-    for key, item in params.items():
-        safe = item.replace("^", "^^").replace("\n", "^n").replace('"', "^'")
-        quoted = f'"{safe}"' if re.search(r"[:;,]", safe) else safe
-        written += f";{key}={quoted}"
-    octets = f"{group + '.' if group else ''}{name}{written}:{value}".encode()
+    for key, values in params.items():
+        listed = (values,) if isinstance(values, str) else values
+        written += f";{key}={','.join(map(_param_value, listed))}"
+    octets = f"{group + '.' if group else ''}{name}{written}:{value}".encode("utf-8", "surrogateescape")
     folded: list[bytes] = []
     limit = 75
     while len(octets) > limit:
         cut = limit
-        while octets[cut] & 0xC0 == 0x80:  # not inside a character
+        while cut > limit - 4 and octets[cut] & 0xC0 == 0x80:  # not inside a character
             cut -= 1
         folded.append(octets[:cut])
         octets, limit = octets[cut:], 74
     folded.append(octets)
     return Line(b"\r\n ".join(folded) + b"\r\n", name, written, value, group)
+
+
+def _param_value(value: str) -> str:
+    safe = value.replace("^", "^^").replace("\n", "^n").replace('"', "^'")
+    return f'"{safe}"' if re.search(r"[:;,]", safe) else safe
 
 
 def new_component(name: str, *items: Line | Component) -> Component:

@@ -24,6 +24,8 @@ from hearth.tools.words import Query
 from hearth.types import EmailAddress
 
 FOLDER = "calendar"
+MAX_SERIES_LENGTH = dt.timedelta(days=366)
+"""A longer repeating event is a mistake in a file, and would be on at every moment many times over."""
 _OCCURRENCE = re.compile(r"(?P<uid>.+)#(?P<recurrence>\d{8}(?:T\d{6})?)\Z", re.DOTALL)
 
 EventId = NewType("EventId", str)
@@ -101,6 +103,8 @@ def _events(document: Component) -> list[Component]:
 def entry_of(index: int, event: Component, document: Component) -> Entry:
     start, end = ical.span(event, document)
     ical.check_rules(event)
+    if ical.repeats(event) and ical.in_zone(end, dt.UTC) - ical.in_zone(start, dt.UTC) > MAX_SERIES_LENGTH:
+        raise ValueError(f"it repeats, but each time lasts from {start} to {end}")
     moved = event.line("RECURRENCE-ID")
     attendees = [line for line in event.lines("ATTENDEE") if line.value[:7].lower() == "mailto:"]
     title, place, notes = event.text("SUMMARY").strip(), event.text("LOCATION").strip(), event.text("DESCRIPTION")

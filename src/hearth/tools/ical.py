@@ -24,6 +24,8 @@ When = dt.date | dt.datetime
 """A whole day, or a moment (aware) or wall-clock time (naive)."""
 
 MIN_YEAR, MAX_YEAR = 1900, 2200
+FIRST_YEAR_OF_SERIES = "1583"
+"""The calendar we count in; a series since the year 26 would be a mistake in a file, and slow."""
 REPEATS = ("none", "daily", "weekly", "monthly", "yearly")
 _WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 _UNITS = {"DAILY": "day", "WEEKLY": "week", "MONTHLY": "month", "YEARLY": "year"}
@@ -287,6 +289,9 @@ def repeats(component: Component) -> bool:
 
 def check_rules(component: Component) -> None:
     """Raises: ValueError: A rule that would never end being expanded, or stands for too many occurrences."""
+    first = component.line("DTSTART") or component.line("DUE")
+    if repeats(component) and first is not None and first.value[:4] < FIRST_YEAR_OF_SERIES:
+        raise ValueError(f"it repeats since the year {first.value[:4]!r}; expected {FIRST_YEAR_OF_SERIES} or later")
     for line in component.lines():
         if line.name not in ("RRULE", "EXRULE"):
             continue
@@ -354,6 +359,7 @@ def _numbered(document: Component, components: Mapping[int, Component]) -> bytes
             unique = f"X-{hashlib.sha256(zone.render()).hexdigest()[:16]}".encode()
             name = re.escape(tzid.encode("utf-8", "surrogateescape"))
             data = re.sub(rb'(TZID[=:])"?' + name + rb'"?(?=[\r\n:;])', rb"\g<1>" + unique, data)
+    data = re.sub(rb"\r(?!\n)", b"\r\n", data)  # a line end to us, not to that parser
     return b"BEGIN:VCALENDAR\r\n" + data + b"END:VCALENDAR\r\n"
 
 

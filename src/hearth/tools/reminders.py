@@ -166,7 +166,7 @@ class _Reminders:
         if task.repeat == "none" or due >= start:
             return due
         document = parse(self._data[path])
-        return next_time(_todos(document)[task.index], document, start - dt.timedelta(seconds=1))[0] or due
+        return next_time(_todos(document)[task.index], document, start - dt.timedelta(seconds=1)) or due
 
     def locate(self, reminder: ReminderId) -> _Place:
         """Raises: NotFound."""
@@ -185,28 +185,27 @@ def _is_within(at: dt.datetime | None, start: dt.datetime | None, end: dt.dateti
     return (start is None or at >= start) and (end is None or at < end)
 
 
-def next_time(todo: Component, document: Component, after: dt.datetime) -> tuple[dt.datetime | None, int]:
-    """The first time of a repeating task that is later than `after`, in that zone.
+def next_time(todo: Component, document: Component, after: dt.datetime) -> dt.datetime | None:
+    """The first time of a repeating task that is later than `after`, in that zone; None: it does not come again.
 
-    Returns:
-        The time (None: it does not come again) and how many of its times come before.
     Raises:
         ValueError: The rule cannot be read.
     """
-    first = todo.line("DTSTART") or todo.line("DUE")
-    if first is None:
-        return None, 0
-    begun = ical.in_zone(ical.read_time(first, document), after.tzinfo)
-    copy = Component(todo.name, list(todo.items), todo.begin, todo.end)
-    copy.remove("DUE", "DURATION")  # the rule repeats the start; an end would only blur what comes after what
-    copy.put(ical.renamed(first, "DTSTART"))
-    n_before = 0
-    for found in ical.occurrences(document, {0: copy}, begun - dt.timedelta(seconds=1), None):
+    for found in ical.occurrences(document, {0: _without_end(todo)}, after, None):
         at = ical.in_zone(found.start, after.tzinfo)
         if at > after:
-            return at, n_before
-        n_before += 1
-    return None, n_before
+            return at
+    return None
+
+
+def _without_end(todo: Component) -> Component:
+    """The rule repeats the start; an end would only blur what comes after what."""
+    first = todo.line("DTSTART") or todo.line("DUE")
+    copy = Component(todo.name, list(todo.items), todo.begin, todo.end)
+    copy.remove("DUE", "DURATION")
+    if first is not None:
+        copy.put(ical.renamed(first, "DTSTART"))
+    return copy
 
 
 # ── Tools ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -277,8 +276,7 @@ def _added(call: CallContext, text: str, at: dt.datetime, repeat: Repeat) -> Rem
         todo.add(new_line("RRULE", ical.rule_for(repeat, at)))
     document = ical.new_calendar(at.year, zone, todo)
     if at < call.now - dt.timedelta(minutes=1):
-        following, _ = next_time(todo, document, call.now)
-        _set_due(todo, document, following or at)
+        _set_due(todo, document, next_time(todo, document, call.now) or at)
     task = _task(0, todo, document)
     call.workspace.write(f"{FOLDER}/{task.uid}.ics", document.render())
     return _as_reminder(call, ReminderId(task.uid), task)
@@ -326,9 +324,9 @@ def complete_reminder(call: CallContext, reminder: ReminderId) -> Reminder:
     try:
         if place.task.repeat != "none" and place.task.due is not None:
             due = ical.in_zone(place.task.due, call.now.tzinfo)
-            following, n_before = next_time(todo, document, max(due, call.now))
-            following = _counted_down(todo, following, n_before)
+            following = next_time(todo, document, max(due, call.now))
         if following is not None:
+            _count_down(todo, document, following)
             _set_due(todo, document, following)
     except (ValueError, OverflowError) as error:
         raise ToolError(f"the reminder {place.task.text[:80]!r} cannot be moved to its next time: {error}") from None
@@ -404,15 +402,17 @@ def _set_due(todo: Component, document: Component, at: dt.datetime) -> None:
         todo.put(ical.time_line("DUE", when, at.tzinfo))
 
 
-def _counted_down(todo: Component, following: dt.datetime | None, n_before: int) -> dt.datetime | None:
-    """With COUNT in the rule: what is left after so many times; None for `following` when nothing is."""
+def _count_down(todo: Component, document: Component, following: dt.datetime) -> None:
+    """With COUNT in the rule: leave what is left of it when it goes on from `following`."""
     line = todo.line("RRULE")
     parts = ical.rule_parts(line.value) if line is not None else {}
-    if following is None or "COUNT" not in parts or not parts["COUNT"].isdecimal():
-        return following
-    parts["COUNT"] = str(max(1, int(parts["COUNT"]) - n_before))
+    if not parts.get("COUNT", "").isdecimal():
+        return
+    first = todo.line("DTSTART") or todo.line("DUE")
+    begun = ical.in_zone(ical.read_time(first, document), following.tzinfo) if first is not None else following
+    found = ical.occurrences(document, {0: _without_end(todo)}, begun - dt.timedelta(seconds=1), following)
+    parts["COUNT"] = str(max(1, int(parts["COUNT"]) - sum(1 for _ in found)))
     todo.put(new_line("RRULE", ";".join(f"{name}={value}" for name, value in parts.items())))
-    return following
 
 
 def _saved(call: CallContext, place: _Place, reminder: ReminderId) -> Reminder:
