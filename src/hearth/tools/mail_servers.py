@@ -411,9 +411,7 @@ def _record(call: CallContext, server: Server, said: str | bytes, reason: str) -
 
 def _drafts(client: Any, *, is_made: bool) -> str:
     """Name of the server's folder for drafts; empty when there is none."""
-    import imapclient  # loaded already by _imap
-
-    marked = client.find_special_folder(imapclient.DRAFTS)
+    marked = client.find_special_folder(b"\\Drafts")
     if marked:
         return str(marked)
     known = [str(name) for _, _, name in client.list_folders()]
