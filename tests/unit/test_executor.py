@@ -17,7 +17,7 @@ from typing import Annotated
 import pytest
 
 from hearth.acting.executor import Executor
-from hearth.errors import CancelledError, NotFound, StoreFullError, ToolError, TransientToolError
+from hearth.errors import CancelledError, NotFound, StoreFullError, ToolError, ToolTimeout, TransientToolError
 from hearth.functions import FunctionTool, Sink, tool
 from hearth.guard.monitor import Monitor
 from hearth.guard.policy import Policy, Rule
@@ -174,6 +174,8 @@ def send(to: Annotated[str, Sink], how: str = "") -> str:
         return 3  # type: ignore[return-value]
     elif how == "refuse":
         raise ToolError("the server refused the address")
+    elif how == "no word":
+        raise ToolTimeout("the server never said whether it took it")
     return to
 
 
@@ -354,6 +356,7 @@ def test_a_change_that_fails_half_way_is_taken_back(bench: Bench, name: str) -> 
         ("crash", "unknown", "ToolCrashed"),
         ("odd", "unknown", "BadResult"),
         ("hang", "unknown", "ToolTimeout"),
+        ("no word", "unknown", "ToolTimeout"),
     ],
 )
 def test_what_may_have_been_sent_is_unknown_and_never_repeated(

@@ -330,10 +330,11 @@ class _Run:
         waiting, self._waiting = self._waiting, []
         is_changing = any(job.spec.effect != "none" for job in self._running.values())
         for index in waiting:
-            spec = self._tools[self._plan.steps[index].tool]
             if not self._needs[index] <= self._results.keys():
                 self._waiting.append(index)
-            elif blocking := [need for need in self._needs[index] if self._results[need].status != "done"]:
+                continue
+            spec = self._tools[self._plan.steps[index].tool]
+            if blocking := [need for need in self._needs[index] if self._results[need].status != "done"]:
                 tool = self._plan.steps[min(blocking)].tool
                 self._end(
                     StepResult(index, "skipped", error=f"{tool} did not end well, and this needs it", n_attempts=0)
@@ -491,7 +492,8 @@ class _Run:
             return "denied", text
         if job.leash is None:
             return "failed", text
-        is_declared = is_over and not isinstance(job.error, ToolCrashed | BadResult | CancelledError)
+        # A tool that raises ToolTimeout itself says that it does not know either.
+        is_declared = is_over and not isinstance(job.error, ToolCrashed | BadResult | CancelledError | ToolTimeout)
         if job.spec.effect == "send" and not is_declared:
             return "unknown", f"{text}; it may or may not have been done, so please check"
         if not job.leash.cut(self._parts.grace_s):

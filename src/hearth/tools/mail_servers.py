@@ -240,8 +240,7 @@ def _hand_over(connection: smtplib.SMTP, server: Server, wire: bytes) -> tuple[i
     except (OSError, smtplib.SMTPException) as error:
         raise ToolTimeout(
             f"{server} was handed the mail, but the connection ended before it said whether it took it "
-            f"({type(error).__name__}); it may or may not have been sent, so ask a recipient before sending it again. "
-            "The draft is kept"
+            f"({type(error).__name__}), so it may have been sent; ask a recipient before you send the draft again"
         ) from None
     return code, _said(said)
 
