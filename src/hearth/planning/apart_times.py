@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import NamedTuple
 
 from hearth.planning import moments
@@ -24,7 +25,7 @@ class TimeSaid(NamedTuple):
     clues: Clues
 
 
-def joined(found: Sequence[TimeSaid], now: dt.datetime) -> list[Slot]:
+def joined(text: str, found: Sequence[TimeSaid], now: dt.datetime) -> list[Slot]:
     """The slots of one clause, each read with what the others say of the day and the hour."""
     day: Said | None = None
     changed: dict[int, Said] = {}
@@ -41,7 +42,7 @@ def joined(found: Sequence[TimeSaid], now: dt.datetime) -> list[Slot]:
     for place, (slot, said, _) in enumerate(found):
         if said is None or said.clock is not None or said.first is None or said.after is not None or said.repeat:
             continue
-        hours = _hours_for(found, place, is_target=slot.cue == "to")
+        hours = _hours_for(found, place, is_target=slot.cue == "to") or _hours_of_list(text, found, place)
         if hours is not None:
             changed[place] = replace(said, stands_at=_moment(replace(hours, first=said.first), found[place].clues, now))
     return [_rebuilt(item, changed.get(place), now) for place, item in enumerate(found)]
@@ -83,6 +84,17 @@ def _hours_for(found: Sequence[TimeSaid], place: int, *, is_target: bool) -> Sai
         return before[-1] if before else None
     free = [said for _, slot, said in clocks if slot.cue != "to" and not said.bound]
     return free[0] if len(free) == 1 else None
+
+
+def _hours_of_list(text: str, found: Sequence[TimeSaid], place: int) -> Said | None:
+    """The clock time at the end of a list of days: "on Monday and Wednesday at 6pm"."""
+    for (slot, _, _), (following, said, _) in pairwise(found[place:]):
+        between = text[slot.end : following.cue_start if following.cue else following.start].strip().lower()
+        if said is None or following.cue == "to" or between not in ("and", "or", "&", ",", ", and", ", or"):
+            return None
+        if said.clock is not None:
+            return said
+    return None
 
 
 def _moment(said: Said, clues: Clues, now: dt.datetime) -> dt.datetime | None:

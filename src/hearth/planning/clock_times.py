@@ -410,13 +410,13 @@ def _amount_and_unit(line: Line, index: int, found: Length) -> int | None:
     elif words[:1] == ["three"] and words[1:4] in (["quarters", "of", "an"], ["quarter", "of", "an"]):
         amount, place = 0.75, index + 4
     elif words[:2] == ["a", "couple"]:
-        amount, place = 2, index + 2 + (words[2:3] == ["of"])
+        amount, place = 2.0, index + 2 + (words[2:3] == ["of"])
     elif words[:1] == ["couple"]:
-        amount, place = 2, index + 1 + (words[1:2] == ["of"])
+        amount, place = 2.0, index + 1 + (words[1:2] == ["of"])
     elif words[:2] == ["a", "few"]:
-        amount, place = 3, index + 2
+        amount, place = 3.0, index + 2
     elif words[:1] == ["few"]:
-        amount, place = 3, index + 1
+        amount, place = 3.0, index + 1
     else:
         said = spoken_number(line.tokens, index)
         if said is None or _glued(line, index):

@@ -127,7 +127,7 @@ def _ordered(line: Line, a: int, b: int, year: int, mark: str) -> dt.date | None
 def day_and_month(line: Line, index: int, cue: str) -> Reading:
     """4.3. or 3/4 without a year: only after a cue, for it may be a fraction or a version."""
     word = line.words[index]
-    if cue not in DATE_CUES or cue in ("of", "in", "for", "at"):
+    if cue != "joined" and (cue not in DATE_CUES or cue in ("of", "in", "for", "at")):
         return None
     mark = "/" if "/" in word else "."
     a, b = (int(part) for part in word.strip(".").split(mark))

@@ -44,6 +44,7 @@ from hearth.planning.time_words import (
     WEEKDAYS,
     Part,
     add_months,
+    nth_weekday,
 )
 
 _DEEPEST = 4
@@ -93,7 +94,7 @@ def _day(line: Line, text: str, index: int, cue: str, is_joined: bool) -> Readin
     if word == "tonight":
         return Said(first=line.today, part=PARTS["night"]), index + 1
     if word in MODIFIERS or word == "same":
-        return _modified(line, index, has_the=False)
+        return _counted(line, text, index) or _modified(line, index, has_the=False)
     if word in WEEKDAYS:
         return _weekday(line, text, index, cue, is_joined)
     if word in MONTHS:
@@ -126,7 +127,7 @@ def _special(line: Line, text: str, index: int, cue: str) -> Reading:
         first = with_year(line, index + 1, 3 * int(word[1]) - 2)
         return Said(first=first[0], after=add_months(first[0], 3)), first[1]
     if word in ORDINALS or word == "twenty":
-        return ordinal_first(line, index, cue)
+        return _counted(line, text, index) or ordinal_first(line, index, cue)
     return None
 
 
@@ -194,12 +195,15 @@ def _after_the(line: Line, text: str, index: int, cue: str) -> Reading:
     if word == "day":
         return None
     if word in MODIFIERS:
-        return _modified(line, place, has_the=True)
+        return _counted(line, text, place) or _modified(line, place, has_the=True)
     if word in PARTS and word not in MEALS:
         return _part(
             line, place, "the" if cue in ("in", "by", "until", "during", "before", "after", "since") else "", False
         )
     if word in ORDINALS or word in ("first", "twenty", "thirty"):
+        counted = _counted(line, text, place)
+        if counted is not None:
+            return counted
         if word == "first" and line.word(place + 1) == "thing":
             return None
         number = day_number(line, place)
@@ -210,6 +214,9 @@ def _after_the(line: Line, text: str, index: int, cue: str) -> Reading:
         return _edge(line, text, place)
     if word in ("rest", "remainder"):
         return _rest(line, text, place)
+    counted = _counted(line, text, place)
+    if counted is not None:
+        return counted
     if word in ("early", "late"):
         return _early_or_late(line, text, place, cue)
     if place < len(line.tokens) and line.tokens[place].kind == "number":
@@ -341,6 +348,49 @@ def _part(line: Line, index: int, cue: str, is_joined: bool) -> Reading:
     if not allowed or (word == "eve" and not is_joined):
         return None
     return Said(part=PARTS[word]), index + 1
+
+
+def _counted(line: Line, text: str, index: int) -> Reading:
+    """ "the first Monday of April", "the last Friday of the month", "the second week of May"."""
+    which = -1 if line.word(index) == "last" else ORDINALS.get(line.word(index), 0)
+    what = line.word(index + 1)
+    if not (which == -1 or 1 <= which <= 5) or line.word(index + 2) not in ("of", "in"):
+        return None
+    if what not in WEEKDAYS and what not in ("week", "weekend", "day"):
+        return None
+    place = index + 3
+    if line.words[place : place + 2] in (["the", "month"], ["every", "month"], ["each", "month"]):
+        found = period(line, "month", 0, place + 2)
+        is_repeated = line.word(place) != "the"
+    else:
+        found, is_repeated = day(line, text, place, "in"), False
+    if found is None or found[0].first is None or found[0].after is None:
+        return None
+    first, after = found[0].first, found[0].after
+    if not 28 <= (after - first).days <= 31:
+        return None
+    picked = _picked(first, after, what, which)
+    if picked is not None and line.word(place) == "the" and picked.first is not None and picked.first < line.today:
+        first, after = after, add_months(after, 1)
+        picked = _picked(first, after, what, which) if not line.is_past else picked
+    if picked is None:
+        return None
+    picked.repeat = "monthly" if is_repeated else ""
+    return picked, found[1]
+
+
+def _picked(first: dt.date, after: dt.date, what: str, which: int) -> Said | None:
+    """One weekday, week, weekend or day of the month from `first` to `after`."""
+    if what in ("week", "day"):
+        n_days = 7 if what == "week" else 1
+        start = after - n_days * DAY if which < 0 else first + (which - 1) * n_days * DAY
+        end = min(start + n_days * DAY, after)
+    else:
+        start = nth_weekday(first.year, first.month, WEEKDAYS.get(what, 5), which)
+        end = start + (2 if what == "weekend" else 1) * DAY
+    if not first <= start < after:
+        return None
+    return Said(first=start, after=end if (end - start).days > 1 else None)
 
 
 def _first_thing(line: Line, index: int) -> Reading:

@@ -146,7 +146,7 @@ def _unit_at(said: Sequence[Token], place: int) -> tuple[str, int] | None:
     if words[:1] == ("-",) and len(words) > 1 and said[place].end == said[place + 1].start:
         place, words = place + 1, tuple(token.low for token in said[place + 1 : place + 4])
     for n_words in (3, 2):
-        if words[:n_words] in LONG_UNITS:
+        if len(words) >= n_words and words[:n_words] in LONG_UNITS:
             return LONG_UNITS[words[:n_words]], place + n_words
     if not words:
         return None

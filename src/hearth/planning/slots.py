@@ -94,7 +94,7 @@ def _times_joined(text: str, kept: list[Slot], times: Sequence[TimeSaid], now: d
             by_start[slot.start] for slot in clause.slots if slot.kind == "time" and by_start[slot.start].slot == slot
         ]
         if 2 <= len(of_clause) <= _MOST_TIMES:
-            result.update((slot.start, slot) for slot in joined(of_clause, now))
+            result.update((slot.start, slot) for slot in joined(text, of_clause, now))
     return [result.get(slot.start, slot) for slot in kept]
 
 

@@ -147,7 +147,7 @@ def _time_at(line: Line, text: str, index: int) -> tuple[TimeSaid, int] | None:
             continue
         said, after = read
         if cue == "from" and line.word(after) in ("on", "onward", "onwards") and said.to_clock is None:
-            cue, after = "onward", after + (line.word(after) != "on" or _ends(line, after + 1))
+            cue = "onward"
         if cue in _BOUNDS and not said.repeat and not said.bound and said.to_clock is None:
             said.bound = cue
         return _time_slot(line, text, said, (index, place, after), cue)

@@ -169,16 +169,13 @@ def find_phones(text: str, country: str) -> list[Slot]:
         if end < len(text) and (text[end].isalnum() or text[end] in "_:@%€"):
             end = start + len(text[start:end].rpartition(" ")[0].rstrip())
         number = _phone(text, start, end, country)
-        if number is None and " " in text[start:end]:
-            end = start + len(text[start:end].rpartition(" ")[0].rstrip(" -–"))
-            number = _phone(text, start, end, country) if _n_digits(match[0]) <= 15 else None
+        rest, _, last = text[start:end].rpartition(" ")
+        if number is None and rest and len(last) <= 2:  # "call 555-0199 2 times"
+            end = start + len(rest.rstrip(" -–"))
+            number = _phone(text, start, end, country)
         if number is not None:
             slots.append(_slot("phone", text, start, end, {"phone": number}))
     return slots
-
-
-def _n_digits(run: str) -> int:
-    return sum(c.isdigit() for c in run)
 
 
 def _phone(text: str, start: int, end: int, country: str) -> str | None:
