@@ -184,6 +184,8 @@ def test_a_missing_file_names_the_nearest(call: CallContext) -> None:
         NotFound, match=r"no file 'rental-contact.txt' in your documents; near it: 'rental-contract.txt'"
     ):
         read_file("rental-contact.txt", call=call)
+    with pytest.raises(NotFound, match=r"near it: 'house/roof-report.md'"):
+        read_file("roof", call=call)
     with pytest.raises(NotFound, match="find_files lists"):
         read_file("zzz", call=call)
 

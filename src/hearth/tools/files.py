@@ -93,11 +93,11 @@ def find_files(
     words = wanted(query, _GENERIC)
     by_name: list[File] = []
     by_text: list[File] = []
-    for path in call.workspace.list(ROOT):
+    for path in _shown(call.workspace):
         _stop_when_cancelled(call)
-        inner = path.removeprefix(ROOT + "/")
-        if inner.startswith(".") or "/." in inner or (kind != "any" and _extension(path) not in _EXTENSIONS[kind]):
+        if kind != "any" and _extension(path) not in _EXTENSIONS[kind]:
             continue
+        inner = path.removeprefix(ROOT + "/")
         missing = words.missing_in(inner.replace("_", " ").replace("-", " "))
         if missing and by_name:
             continue
@@ -261,7 +261,7 @@ def existing_document(path: object, workspace: Workspace) -> str:
     if not full.endswith("/") and workspace.exists(full):
         return full
     asked = "/" + fold(full.removeprefix(ROOT + "/"))
-    known = workspace.list(ROOT)
+    known = _shown(workspace)
     ends = {candidate: "/" + fold(candidate.removeprefix(ROOT + "/")) for candidate in known}
     found = [c for c, end in ends.items() if end.endswith(asked)]
     found = found or [c for c, end in ends.items() if posixpath.splitext(end)[0].endswith(asked)]
@@ -269,10 +269,17 @@ def existing_document(path: object, workspace: Workspace) -> str:
         return found[0]
     if found:
         raise Ambiguous(f"several files are called {path!r}: {names(found)}; say which one with its folder")
-    near = difflib.get_close_matches(asked.lstrip("/"), [end.lstrip("/") for end in ends.values()], 3)
-    shown = [c.removeprefix(ROOT + "/") for c, end in ends.items() if end.lstrip("/") in near]
+    words = wanted(asked.rpartition("/")[2].replace("-", " ").replace("_", " "))
+    alike = difflib.get_close_matches(asked.lstrip("/"), [end.lstrip("/") for end in ends.values()], 3)
+    near = [c for c, end in ends.items() if end.lstrip("/") in alike or (words and not words.missing_in(end))]
+    shown = [c.removeprefix(ROOT + "/") for c in near]
     hint = f"; near it: {names(shown)}" if shown else "; find_files lists what is there"
     raise NotFound(f"no file {str(path)[:100]!r} in your documents{hint}")
+
+
+def _shown(workspace: Workspace) -> list[str]:
+    """Every document that is not hidden: a hidden one is reached by its very path only."""
+    return [path for path in workspace.list(ROOT) if "/." not in path]
 
 
 def _new_path(path: object) -> str:

@@ -56,7 +56,7 @@ _GENERIC = frozenset(["note", "jotting", "written", "noted", "list"])
 # ── Notes ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@tool(effect="change", answer="Noted: {title}.")
+@tool(effect="change", answer="Noted: {title}")
 def add_note(text: str, call: CallContext, title: str = "") -> Note:
     """Write a new note for the owner.
 
@@ -104,9 +104,8 @@ def find_notes(call: CallContext, query: str = "") -> list[Note]:
             continue
         n_in_title = len(words.patterns) - len(missing.patterns)
         modified = call.workspace.modified(_path(id)).astimezone(call.now.tzinfo)
-        note = Note(
-            id, title, excerpt(body, words, N_MAX_SHOWN_CHARACTERS if words else N_MAX_LISTED_CHARACTERS), modified
-        )
+        listed = excerpt(" ".join(body.split()), words, N_MAX_LISTED_CHARACTERS)
+        note = Note(id, title, excerpt(body, words, N_MAX_SHOWN_CHARACTERS) if words else listed, modified)
         found.append((10 * n_in_title + words.count_in(body), note))
     found.sort(key=lambda scored: (-scored[0], -scored[1].modified.timestamp(), scored[1].id))
     if len(found) > N_MAX_FOUND:
