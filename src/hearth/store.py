@@ -118,9 +118,12 @@ class Store:
         self.close()
 
     @contextlib.contextmanager
-    def transaction(self) -> Iterator[sqlite3.Cursor]:
+    def transaction(self, *, is_synced: bool = True) -> Iterator[sqlite3.Cursor]:
         """All or nothing: commit (on disk when the block is left) or, on any exception, roll back.
 
+        Args:
+            is_synced: False leaves it to the next synced commit to force this one to the disk: it outlives this
+                process, but perhaps not a power cut. For what is worthless without that next commit.
         Raises:
             StoreFullError, StoreLockedError, StoreCorruptError: Nothing of the block was written.
             StoreError: A transaction within a transaction, or the store is closed.
@@ -129,16 +132,22 @@ class Store:
             try:
                 if self._connection.in_transaction:
                     raise StoreError("a transaction was begun within a transaction; hand the cursor on instead")
-                cursor = self._connection.execute("BEGIN IMMEDIATE")
+                if not is_synced:
+                    self._connection.execute("PRAGMA synchronous=NORMAL")
                 try:
-                    yield cursor
-                    self._connection.execute("COMMIT")
-                except BaseException:
-                    if self._connection.in_transaction:
-                        self._connection.execute("ROLLBACK")
-                    raise
+                    cursor = self._connection.execute("BEGIN IMMEDIATE")
+                    try:
+                        yield cursor
+                        self._connection.execute("COMMIT")
+                    except BaseException:
+                        if self._connection.in_transaction:
+                            self._connection.execute("ROLLBACK")
+                        raise
+                    finally:
+                        cursor.close()  # an open cursor would keep the file open behind `close`
                 finally:
-                    cursor.close()  # an open cursor would keep the file open behind `close`
+                    if not is_synced:
+                        self._connection.execute("PRAGMA synchronous=FULL")
             except sqlite3.Error as error:
                 _raise(error, self.path)
 

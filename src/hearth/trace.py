@@ -102,8 +102,12 @@ class Trace:
     # ── Writing ───────────────────────────────────────────────────────────────────────────────────────────
 
     def begin(self, request: Request, id: str) -> None:
-        """Note that `request` was asked. Raises: StoreError: `id` exists, or as for `Store.transaction`."""
-        with self._store.transaction() as cursor:
+        """Note that `request` was asked; on disk with the first `steps` or `finish`, before which nothing happens.
+
+        Raises:
+            StoreError: `id` exists, or as for `Store.transaction`.
+        """
+        with self._store.transaction(is_synced=False) as cursor:
             cursor.execute(
                 "INSERT INTO episode (id, request, request_id, now, status, began_unix_s)"
                 " VALUES (?, ?, ?, ?, 'begun', ?)",
@@ -117,9 +121,12 @@ class Trace:
     def planned(
         self, id: str, plan: Plan | None, refusal: Refusal | None, ruling: Ruling | None, planning_ms: float
     ) -> None:
-        """Note the plan or the refusal, and the ruling; again after a repair, with the plan grown."""
+        """Note the plan or the refusal, and the ruling; again after a repair, with the plan grown.
+
+        On disk with the next `steps` or `finish`, before which nothing of the plan happens.
+        """
         number = self._number(id)
-        with self._store.transaction() as cursor:
+        with self._store.transaction(is_synced=False) as cursor:
             cursor.execute(
                 "UPDATE episode SET status='planned', plan_json=?, refusal_json=?, ruling_json=?, planning_ms=?"
                 " WHERE number=?",

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import reduce
+from functools import cache, reduce
 
 from hearth.errors import BadReference, Cycle, UnknownTool
 from hearth.types import ANYONE, OWNER, PUBLIC, Argument, Label, Plain, Plan, Ref, Step, ToolSpec
@@ -46,12 +46,20 @@ def join_all(labels: Iterable[Label]) -> Label:
 
 def source_label(spec: ToolSpec) -> Label:
     """What a tool adds to everything it returns."""
-    return Label(frozenset({spec.source}), ANYONE if spec.source in PUBLIC_SOURCES else frozenset())
+    return _label_of(spec.source)
+
+
+@cache
+def _label_of(source: str) -> Label:
+    return Label(frozenset({source}), ANYONE if source in PUBLIC_SOURCES else frozenset())
 
 
 def result_label(spec: ToolSpec, arguments: Iterable[Label]) -> Label:
     """Label of a result: of its origin and of everything it was made from."""
-    return reduce(Label.join, arguments, source_label(spec))
+    label = source_label(spec)
+    for argument in arguments:
+        label = argument.join(label)
+    return label
 
 
 def argument_label(step: Step, name: str, results: Mapping[int, Label]) -> Label:
