@@ -6,6 +6,7 @@ import datetime as dt
 import email
 import email.policy
 import re
+import time
 from collections.abc import Callable
 from email.message import EmailMessage
 from pathlib import Path
@@ -54,7 +55,7 @@ def mail_file(
     message["To"] = to
     message["Subject"] = subject
     message["Date"] = FIXED_NOW - dt.timedelta(days=days_ago)
-    message["Message-ID"] = f"<{subject.replace(' ', '.')}@x.example>"
+    message["Message-ID"] = f"<{ascii(subject)[1:-1].replace(' ', '.')}@x.example>"
     if reply_to:
         message["Reply-To"] = reply_to
     message.set_content(text, subtype="html" if html else "plain")
@@ -149,6 +150,29 @@ def test_a_mail_without_a_date_has_the_time_of_its_file(call: CallContext) -> No
     mail = find_mail(call)[-1]
     assert mail.received == dt.datetime.fromtimestamp(1763000000, dt.UTC)
     assert mail.sender_name == "unknown sender"
+
+
+def test_a_date_in_the_future_puts_no_mail_above_the_others(call: CallContext) -> None:
+    call.workspace.write("mail/new/1763000001.x", mail_file("spam@x.example", "Win", "now", days_ago=-3000))
+    assert subjects(call)[-2:] == ["Win", "(no subject)"]
+
+
+def test_a_large_mailbox_is_searched_in_time(tmp_path: Path) -> None:
+    (tmp_path / "owner" / "mail" / "cur").mkdir(parents=True)
+    for n in range(2000):
+        raw = mail_file(
+            f"Änna {n} <anna{n}@x.example>", f"Grüße {n}", f"<p>Hallo <b>{n}</b></p>" * 40, n / 24, html=True
+        )
+        (tmp_path / "owner" / "mail" / "cur" / f"{n}.x:2,S").write_bytes(raw)
+    store = Store.open(tmp_path / "hearth.db")
+    call = make_call(workspace=Folder(tmp_path / "owner", store).for_call("k1"))
+    start = time.process_time()
+    assert subjects(call, query="1234") == ["Grüße 1234"]
+    assert time.process_time() - start < 5, "about one second on an idle machine"
+    start = time.process_time()
+    assert subjects(call, sender="Änna 77") == ["Grüße 77"]
+    assert time.process_time() - start < 1, "heads are parsed once"
+    store.close()
 
 
 def test_only_so_many_are_given() -> None:
@@ -304,10 +328,11 @@ def test_a_signed_text_is_not_signed_again(call: CallContext) -> None:
 def test_a_reply_answers_the_sender_and_quotes(call: CallContext) -> None:
     draft = draft_reply("INBOX/1.A.h", "thank you", call=call)
     assert (draft.to, draft.subject) == (["anna@berg.example"], "Re: The keys")
-    assert draft.text == (
-        "thank you\n\nNora Falk\n\nOn 17.11.2026 at 09:30, Anna Berg wrote:\n> They are under the mat."
-    )
+    assert draft.text == "thank you\n\nNora Falk"
     message = written(draft.id, call)
+    assert message.get_content() == (
+        "thank you\n\nNora Falk\n\nOn 17.11.2026 at 09:30, Anna Berg wrote:\n> They are under the mat.\n"
+    )
     assert message["In-Reply-To"] == message["References"] == "<The.keys@x.example>"
 
 
@@ -331,10 +356,15 @@ def test_a_mail_from_nobody_cannot_be_answered(call: CallContext) -> None:
 def test_a_forward_carries_text_and_files(call: CallContext) -> None:
     draft = draft_forward("INBOX/5.E.h", ["leo@x.example"], call=call, text="for you")
     assert draft.subject == "Fwd: Your invoice"
-    assert draft.text.startswith(
-        "for you\n\nNora Falk\n\n---------- Forwarded message ----------\nFrom: Tax office <tax@x"
+    assert draft.text == "for you\n\nNora Falk"
+    body = written(draft.id, call).get_body()
+    assert body is not None
+    assert body.get_content() == (
+        "for you\n\nNora Falk\n\n---------- Forwarded message ----------\nFrom: Tax office <tax@x.example>\n"
+        "Date: 11.11.2026 09:30\nSubject: Your invoice\nTo: nora@falk.example\n\nSee attached.\n"
     )
-    assert draft.text.endswith("To: nora@falk.example\n\nSee attached.")
+    other = make_call("k2", workspace=call.workspace, settings=SETTINGS)
+    assert draft_forward("INBOX/1.A.h", ["leo@x.example"], call=other).text == ""
     [attached] = written(draft.id, call).iter_attachments()
     assert (attached.get_filename(), attached.get_content()) == ("invoice.pdf", b"%PDF-1.7")
     assert call.notices == ["The draft carries along: 'invoice.pdf'."]
@@ -439,7 +469,7 @@ def test_a_strangers_subject_cannot_inject_a_header_into_a_reply(call: CallConte
     call.workspace.write(
         "mail/new/21.x",
         b"From: a@x.example\nSubject: =?utf-8?q?hi=0D=0ABcc:_evil@x.example?=\n"
-        b"Message-ID: <x\r\n Bcc: evil@x.example>\nReferences: <r@x>\n\tBcc: <evil@x.example>\n\nbody\n",
+        b"Message-ID: <x\r\n Bcc: evil@x.example>\nReferences: <r@x> <\xc3\xa9@x>\n\tBcc: <evil@x.example>\n\nbody\n",
     )
     message = written(draft_reply("INBOX/21.x", "hello", call=call).id, call)
     assert "Bcc" not in message

@@ -80,6 +80,7 @@ class Draft:
     to: list[EmailAddress]
     subject: str
     text: str
+    """What the owner writes; what is quoted or passed on stands below it in the draft."""
     attachments: list[FilePath]
 
 
@@ -282,7 +283,7 @@ def draft_mail(
     paths = [FilePath(existing_document(path, call.workspace)) for path in attachments or ()]
     files = tuple(_attached(path, call) for path in dict.fromkeys(paths))
     letter = Letter(sender, recipients, checked_subject(subject, body), signed(body, sender), files)
-    return _draft(letter, list(dict.fromkeys(paths)), call)
+    return _draft(letter, letter.text, list(dict.fromkeys(paths)), call)
 
 
 @tool(effect="change", timeout_s=120, undo=_undo_draft, answer="Draft to {to}: {subject}\n{text}")
@@ -307,13 +308,14 @@ def draft_reply(mail: MailId, text: str, call: CallContext) -> Draft:
     if head.reply_to and not is_own and head.sender and head.sender not in head.reply_to:
         call.notices.append(f"The mail came from {head.sender} and asks for replies to {', '.join(head.reply_to)}.")
     received = seen.received.astimezone(call.now.tzinfo)
-    full = f"{signed(body, sender)}\n\n{quoted(seen.body(call).text, head, received)}"
+    said = signed(body, sender)
+    full = f"{said}\n\n{quoted(seen.body(call).text, head, received)}"
     subject = head.subject if head.subject.lower().startswith(("re:", "aw:")) else f"Re: {head.subject}".strip()
     letter = Letter(sender, checked_recipients(to), checked_subject(subject[:200], body), full, answers=head)
-    return _draft(letter, [], call)
+    return _draft(letter, said, [], call)
 
 
-@tool(effect="change", timeout_s=120, undo=_undo_draft, answer="Draft to {to}: {subject}\n{text}")
+@tool(effect="change", timeout_s=120, undo=_undo_draft, answer="Draft to {to}: {subject}[\n{text}]")
 def draft_forward(mail: MailId, to: Annotated[list[EmailAddress], Sink], call: CallContext, text: str = "") -> Draft:
     """Pass a mail on to somebody else as a draft, with what was attached. Nothing is sent until send_mail.
 
@@ -327,15 +329,15 @@ def draft_forward(mail: MailId, to: Annotated[list[EmailAddress], Sink], call: C
     """
     sender = owner(call.settings)
     recipients = checked_recipients(to)
-    note = signed(checked_body(text), sender) + "\n\n" if text.strip() else ""
+    note = signed(checked_body(text), sender) if text.strip() else ""
     seen = look_at(place_of(mail, call.workspace), call)
     files = tuple(read_attachments(call.workspace.read(seen.place.path)))
     if files:
         call.notices.append(f"The draft carries along: {names(file.name for file in files)}.")
     received = seen.received.astimezone(call.now.tzinfo)
-    full = note + forwarded(seen.body(call).text, seen.head, received)
+    full = f"{note}\n\n{forwarded(seen.body(call).text, seen.head, received)}".lstrip()
     subject = checked_subject(f"Fwd: {seen.head.subject}"[:200], note)
-    return _draft(Letter(sender, recipients, subject, full, files), [], call)
+    return _draft(Letter(sender, recipients, subject, full, files), note, [], call)
 
 
 def _attached(path: FilePath, call: CallContext) -> Attachment:
@@ -346,7 +348,7 @@ def _attached(path: FilePath, call: CallContext) -> Attachment:
     return Attachment(name, kind_of(name), call.workspace.read(path))
 
 
-def _draft(letter: Letter, paths: list[FilePath], call: CallContext) -> Draft:
+def _draft(letter: Letter, said: str, paths: list[FilePath], call: CallContext) -> Draft:
     data = written(letter, call.key, call.now)
     place = deliver(call.workspace, DRAFTS, unique_name(call.key, call.now), data, "DS")
     server = configured(call.settings, "imap")
@@ -355,7 +357,7 @@ def _draft(letter: Letter, paths: list[FilePath], call: CallContext) -> Draft:
             store_draft(server, data, message_id(call.key, letter.sender), call)
         except (ToolError, EgressError) as error:
             call.notices.append(f"The draft lies on this device only: {error}.")
-    return Draft(DraftId(place.id), list(letter.to), letter.subject, letter.text, paths)
+    return Draft(DraftId(place.id), list(letter.to), letter.subject, said, paths)
 
 
 # ── Sending ───────────────────────────────────────────────────────────────────────────────────────────────

@@ -109,7 +109,10 @@ def look_at(place: Place, call: CallContext) -> Seen:
     if head is None:
         head = read_head(call.workspace.read(place.path))
         _parsed.keep_head(stat.fingerprint, head)
-    return Seen(place, head, head.date or _named_time(place) or stat.modified)
+    # A date in the future would put a stranger's mail above all others for years.
+    is_plausible = head.date is not None and head.date <= call.now + dt.timedelta(days=1)
+    date = head.date if is_plausible else None
+    return Seen(place, head, date or _named_time(place) or stat.modified)
 
 
 def _named_time(place: Place) -> dt.datetime | None:

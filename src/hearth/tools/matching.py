@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from hearth.tools.words import folded, stem
 
+N_MAX_QUERY_CHARACTERS = 2_000
 N_MAX_WORDS = 32
 _SMALL_NAMES = (
     "a an the my our your his her its their this that these those some any of for to in on at with and or from by "
@@ -57,20 +58,26 @@ def fold(text: str) -> str:
     return str(_fold(text))
 
 
-@lru_cache(maxsize=200)
 def wanted(query: str, generic: frozenset[str] = frozenset()) -> Wanted:
     """The telling words of `query`.
 
     Args:
         generic: Stems people say but do not write (`mail`, `note`): they do not count.
     """
-    found = list(dict.fromkeys(re.findall(r"\w+(?:['’]s\b)?", fold(query[:2000]))))
+    return _wanted(query[:N_MAX_QUERY_CHARACTERS], generic)
+
+
+@lru_cache(maxsize=200)
+def _wanted(query: str, generic: frozenset[str]) -> Wanted:
+    found = list(dict.fromkeys(re.findall(r"\w+(?:['’]s\b)?", fold(query))))
     telling = [word for word in found if word not in _SMALL] or found
     specific = [word for word in map(stem, telling) if word not in generic]
     return Wanted(tuple(_pattern(word) for word in dict.fromkeys(specific[:N_MAX_WORDS])))
 
 
 def _pattern(word: str) -> re.Pattern[str]:
+    if any(c >= "\u2e80" for c in word):
+        return re.compile(re.escape(word))  # Chinese, Japanese, Korean: words are not set apart
     if word.endswith("y") and len(word) > 3:
         return re.compile(rf"(?<!\w){re.escape(word[:-1])}(?:y|ies)")
     ending = "" if len(word) >= 4 else r"(?:['’]?s|es)?(?!\w)"

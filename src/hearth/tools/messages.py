@@ -142,7 +142,7 @@ def _addresses(values: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def _ids(values: list[str]) -> list[str]:
-    return re.findall(r"<[^<>\s]{1,250}>", " ".join(values)[:20_000])
+    return re.findall(r"<[!-;=?-~]{1,250}>", " ".join(values)[:20_000])
 
 
 def _date(fields: dict[str, list[str]]) -> dt.datetime | None:

@@ -1,0 +1,94 @@
+"""Words that find texts: every telling one must occur, whatever its case, accents or plural."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hearth.tools.matching import excerpt, names, wanted
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("the keys", "A key lies there"),
+        ("key", "all keys"),
+        ("party", "two parties"),
+        ("GRÜSSE", "viele Grusse, gruesse sind anders"),
+        ("Straße", "die STRASSE"),
+        ("garden", "gardening"),
+        ("anna's mail", "from anna: mail"),
+        ("2027", "plan-2027.csv"),
+        ("box", "the box."),
+        ("fuse box", "fuse_box.jpg"),
+        ("日本", "日本語のメモ"),
+        ("the of", "the first of all"),
+        ("", "anything"),
+        (" ?! ", "anything"),
+    ],
+)
+def test_what_is_found(query: str, text: str) -> None:
+    assert not wanted(query).missing_in(text)
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("key", "monkey, keyboard"),
+        ("roof report", "roof"),
+        ("ann", "anna"),
+        ("garden", "kindergarden"),
+        ("box", "boxing"),
+        ("water", "wat er"),
+    ],
+)
+def test_what_is_not_found(query: str, text: str) -> None:
+    assert wanted(query).missing_in(text)
+
+
+def test_generic_words_do_not_count() -> None:
+    generic = frozenset(["mail"])
+    assert not wanted("mails about keys", generic).missing_in("keys")
+    assert not wanted("mail", generic).missing_in("anything")
+    assert wanted("mail").missing_in("anything")
+
+
+def test_what_is_missing_may_be_sought_elsewhere() -> None:
+    missing = wanted("roof report anna").missing_in("report on the roof")
+    assert missing
+    assert not missing.missing_in("from Anna")
+
+
+@given(st.text(max_size=50), st.text(max_size=200))
+def test_any_query_fits_or_not(query: str, text: str) -> None:
+    words = wanted(query)
+    assert bool(words.missing_in(text)) in (True, False)
+    assert words.count_in(text) <= 10 * len(words.patterns)
+    assert len(excerpt(text, words, 40)) <= 42
+    assert not words.missing_in(query)
+
+
+def test_long_texts_take_no_long_time() -> None:
+    start = time.process_time()
+    assert wanted("x" * 1_000_000).missing_in("y" * 1_000_000)
+    assert wanted("a b c " * 100_000).missing_in("é" * 200_000)
+    assert time.process_time() - start < 3
+
+
+def test_an_excerpt_shows_the_place() -> None:
+    text = "one two three " * 50 + "needle " + "four five " * 50
+    shown = excerpt(text, wanted("needle"), 100)
+    assert "needle" in shown
+    assert shown.startswith("…")
+    assert shown.endswith("…")
+    assert len(shown) <= 102
+    assert excerpt("short", wanted("needle"), 100) == "short"
+    assert excerpt(text, wanted(""), 20).startswith("one two")
+
+
+def test_a_few_names_stand_for_many() -> None:
+    assert names(["a", "b"]) == "'a', 'b'"
+    assert names(list("abcdefg")) == "'a', 'b', 'c', 'd', 'e' and 2 more"
