@@ -1,0 +1,47 @@
+"""How every loop is measured: the same way, in its own process, after a warm-up. Only the standard library."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+N_WARM_UP = 40
+"""Runs before measuring: long enough for a write-ahead log to reach the size it keeps."""
+
+
+def arguments() -> argparse.Namespace:
+    """`--steps`, `--tools`, `--runs`, `--folder`: what each loop is told."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--steps", type=int, required=True)
+    parser.add_argument("--tools", type=int, required=True)
+    parser.add_argument("--runs", type=int, required=True)
+    parser.add_argument("--folder", type=Path, required=True)
+    return parser.parse_args()
+
+
+def measure(
+    run: Callable[[int], None], n_bytes: Callable[[], int], n_steps: int, n_runs: int, versions: dict[str, str]
+) -> None:
+    """Print as JSON what one run costs.
+
+    Args:
+        run: Does one whole run of `n_steps` tool calls; gets its number.
+        n_bytes: Size of the record on disk so far.
+    """
+    for k in range(N_WARM_UP):
+        run(k)
+    size, cpu, wall = n_bytes(), time.process_time(), time.perf_counter()
+    for k in range(N_WARM_UP, N_WARM_UP + n_runs):
+        run(k)
+    cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
+    per_step = 1000 / (n_runs * n_steps)
+    result = {
+        "cpu_ms_per_step": cpu * per_step,
+        "wall_ms_per_step": wall * per_step,
+        "n_bytes_per_run": (n_bytes() - size) / n_runs,
+        "versions": versions,
+    }
+    print(json.dumps(result))
