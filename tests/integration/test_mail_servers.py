@@ -27,7 +27,7 @@ from hearth.functions import to_plain
 from hearth.guard.egress import Egress
 from hearth.protocols import CallContext
 from hearth.store import Store
-from hearth.testing import FIXED_NOW, make_call
+from hearth.testing import FIXED_NOW, check_tool, make_call
 from hearth.tools import mail_servers
 from hearth.tools.mail import delete_mail, draft_mail, find_mail, mark_read, send_mail
 from hearth.tools.mail_servers import Server, remove_draft, store_draft
@@ -208,6 +208,14 @@ def test_a_draft_is_sent_and_filed(home: Home) -> None:
         with pytest.raises(NotFound, match="no draft"):
             send_mail(draft.id, home.call("k3"))
         assert len(post.inbox.mails) == 1
+
+
+def test_sending_keeps_the_contract_of_a_tool(home: Home) -> None:
+    with running_smtp() as post:
+        home.smtp = post.settings
+        draft = draft_mail(["anna@x.example"], "hello", home.call("k1"))
+        check_tool(send_mail, {"draft": draft.id}, home.call("k2"))
+        assert len(post.inbox.mails) == 1, "no hostile value sent anything"
 
 
 def test_a_draft_of_another_program_loses_its_bcc_and_gets_a_sender(home: Home) -> None:
