@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -43,12 +42,6 @@ def test_every_fence_runs(page: Path, tmp_path: Path) -> None:
         "HEARTH_HOME": str(tmp_path / "home"),
         "NO_COLOR": "1",
     }
-    for path in ("Makefile", "examples"):
-        source = ROOT / path
-        if source.is_dir():
-            shutil.copytree(source, tmp_path / path)
-        elif source.exists():
-            shutil.copy(source, tmp_path / path)
     for kind, text in fences(page):
         if kind == "console":
             run_console(text, tmp_path, environment)
@@ -75,9 +68,16 @@ def run_console(text: str, folder: Path, environment: dict[str, str]) -> None:
         command, *expected = block.rstrip("\n").split("\n")
         match = re.search(r"\s+# exits (\d+)$", command)
         code = int(match[1]) if match else 0
+        is_make = re.match(r"make(?= |$)", command) is not None
         command = re.sub(r"^make(?= |$)", "make -n", command)
         done = subprocess.run(
-            ["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True, timeout=120, input=""
+            ["bash", "-c", command],
+            cwd=ROOT if is_make else folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            input="",
         )
         assert done.returncode == code, f"$ {command}\n{done.stdout}\n{done.stderr}"
         place = 0

@@ -163,8 +163,10 @@ def test_a_damaged_database_is_kept_and_can_be_repaired(hearth: Hearth, home: Pa
     database = home / "hearth.db"
     for beside in home.glob("hearth.db-*"):
         beside.unlink()
-    content = database.read_bytes()
-    database.write_bytes(b"\0" * 4096 + content[4096:])
+    content = bytearray(database.read_bytes())
+    content[:100] = bytes(100)  # the file's head, without which SQLite sees no database at all
+    content[-4096:] = b"\xff" * 4096
+    database.write_bytes(content)
     asked = hearth("ask", "what time is it")
     assert asked.code == 74
     assert "hearth doctor --repair" in asked.err
