@@ -56,8 +56,10 @@ class Card:
     birth: Birth | None
     organisation: str
     notes: str
-    relations: tuple[str, ...]
-    """What the person is to the owner or by trade: a bare RELATED, ROLE, TITLE."""
+    titles: tuple[str, ...]
+    """ROLE and TITLE: what the person is by trade."""
+    related: tuple[str, ...]
+    """RELATED: what the person is to the owner, or the name of somebody else."""
     categories: tuple[str, ...]
     words: str
     """What a query is compared with."""
@@ -100,7 +102,8 @@ def card_of(index: int, card: Component) -> Card:
     address_line = preferred(card, "ADR")
     address = ", ".join(part.strip() for part in _parts(address_line) if part.strip()).replace("\n", ", ")
     notes = "\n".join(line.text().strip() for line in card.lines("NOTE"))
-    relations, categories = _relations(card), _listed(card, "CATEGORIES")
+    titles = tuple(text for name in ("ROLE", "TITLE") for line in card.lines(name) if (text := line.text().strip()))
+    related, categories = _related(card), _listed(card, "CATEGORIES")
     return Card(
         index=index,
         uid=card.text("UID").strip(),
@@ -114,9 +117,12 @@ def card_of(index: int, card: Component) -> Card:
         birth=_birth(card.line("BDAY")),
         organisation=organisation,
         notes=notes,
-        relations=relations,
+        titles=titles,
+        related=related,
         categories=categories,
-        words=" ".join((name, composed, *nicknames, organisation, address, notes, *relations, *categories))[:20_000],
+        words=" ".join((name, composed, *nicknames, organisation, address, notes, *titles, *related, *categories))[
+            :20_000
+        ],
     )
 
 
@@ -130,17 +136,13 @@ def _listed(card: Component, name: str) -> tuple[str, ...]:
     return tuple(value for value in values if value)
 
 
-def _relations(card: Component) -> tuple[str, ...]:
+def _related(card: Component) -> tuple[str, ...]:
+    """`RELATED;TYPE=spouse:Tom` says who Tom is to this person; without a name, what they are to the owner."""
     found: list[str] = []
-    for line in card.lines():
-        if line.name == "RELATED":
-            # `RELATED;TYPE=spouse:Tom` says who Tom is to this person; a bare word, what they are to the owner.
-            text = line.text().strip()
-            found += [*map(shown, line.parameters("TYPE")), text] if folded(text) in ("", "me", "owner") else [text]
-        elif line.name in ("ROLE", "TITLE"):
-            found.append(line.text())
-    known = (text.strip() for text in found)
-    return tuple(dict.fromkeys(text for text in known if text and not text.startswith(("urn:", "http"))))
+    for line in card.lines("RELATED"):
+        text = line.text().strip()
+        found += map(shown, line.parameters("TYPE")) if folded(text) in ("", "me", "owner") else [text]
+    return tuple(text for text in found if text and not text.startswith(("urn:", "http")))
 
 
 def preferred(card: Component, name: str, kinds: tuple[str, ...] = ()) -> Line | None:

@@ -55,12 +55,18 @@ def entities(workspace: Workspace) -> tuple[Entity, ...]:
     found: dict[tuple[str, tuple[str, ...]], Entity] = {}
     for file in read_cards(workspace).values():
         for card in file.cards:
-            said = {word for text in (*card.relations, *card.categories, card.notes) for word in relations_in(text)}
+            labels = _labels(card)
+            said = {word for text in (*labels, *card.categories, card.notes) for word in relations_in(text)}
             alike = {other for word in said for other in synonyms(word)}
-            names = (*_parts_of(card), *card.nicknames, *card.relations, *sorted(said | alike))
+            names = (*_parts_of(card), *card.nicknames, *labels, *sorted(said | alike))
             aliases = tuple(n for n in dict.fromkeys(names) if n and n != card.name and len(n) <= MAX_ALIAS_CHARS)
             found.setdefault((card.name, aliases), Entity(card.name, "person", aliases))
     return tuple(sorted(found.values(), key=lambda entity: (folded(entity.name), entity.aliases)))
+
+
+def _labels(card: Card) -> tuple[str, ...]:
+    """What the card calls the person: titles, and of RELATED what is a relation, since it may be another's name."""
+    return (*card.titles, *(text for text in card.related if relations_in(text)))
 
 
 def _parts_of(card: Card) -> tuple[str, ...]:
@@ -124,7 +130,7 @@ def fit(asked: tuple[str, ...], whole: str, card: Card) -> int:
     if len(asked) == 1:
         word = stem(asked[0])
         wanted |= {word} | synonyms(word) | _KINDS.get(word, frozenset())
-    labels = (*card.relations, *card.categories)
+    labels = (*_labels(card), *card.categories)
     if wanted & ({folded(text) for text in labels} | {w for text in labels for w in stems(text)}):
         return 4
     if wanted & set(relations_in(card.notes)):

@@ -1,0 +1,461 @@
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+
+from hearth.errors import Ambiguous, NotFound, ToolError
+from hearth.functions import FunctionTool
+from hearth.protocols import CallContext
+from hearth.testing import FIXED_NOW, InMemoryWorkspace, check_tool, make_call
+from hearth.tools.contacts import (
+    TOOLS,
+    Contact,
+    ContactId,
+    add_contact,
+    change_contact,
+    delete_contact,
+    entities,
+    find_contact,
+    list_contacts,
+    upcoming_birthdays,
+)
+from hearth.tools.people import relations_in
+from hearth.types import EmailAddress, Entity, PersonName, PhoneNumber, Plain
+from hearth.workspace import Folder
+
+
+class Home:
+    """One owner's folder; every call gets a key of its own."""
+
+    def __init__(self, files: dict[str, str | bytes] | None = None, now: dt.datetime = FIXED_NOW) -> None:
+        self.workspace = InMemoryWorkspace({f"contacts/{name}": data for name, data in (files or {}).items()}, now)
+        self.now = now
+        self.n_calls = 0
+        self.notices: list[str] = []
+
+    def call(self) -> CallContext:
+        self.n_calls += 1
+        call = make_call(f"k{self.n_calls}", self.now, self.workspace)
+        self.notices = call.notices
+        return call
+
+    def text(self, name: str) -> str:
+        return self.workspace.read(f"contacts/{name}").decode().replace("\r\n", "\n")
+
+    def find(self, name: str) -> Contact:
+        found = find_contact(self.call(), PersonName(name))
+        assert isinstance(found, Contact)
+        return found
+
+
+def card(name: str, *lines: str, version: str = "3.0") -> str:
+    given, _, family = name.rpartition(" ")
+    n_line = [f"N:{family};{given};;;"] if given else [f"N:;{family};;;"]
+    return "\n".join(["BEGIN:VCARD", f"VERSION:{version}", f"FN:{name}", *n_line, *lines, "END:VCARD", ""])
+
+
+PEOPLE: dict[str, str | bytes] = {
+    "zoe.vcf": card(
+        "Zoë Müller",
+        "UID:zoe",
+        "NICKNAME:Zed,Zozo",
+        "item1.EMAIL;type=INTERNET;type=HOME:old@example.org",
+        "item1.X-ABLabel:_$!<Home>!$_",
+        "EMAIL;type=INTERNET;type=pref:zoe@example.org",
+        "TEL;TYPE=HOME,VOICE:+49 30 1",
+        "TEL;TYPE=CELL:+49 171 2",
+        "ADR;TYPE=HOME:;;Rosenweg 3;Köln;;50667;Germany",
+        "BDAY:1985-02-28",
+        "ORG:Siemens\\; AG;Research",
+        "NOTE:Lives upstairs.\\nAnna's friend",
+        "PHOTO;ENCODING=b;TYPE=JPEG:/9j/4AAQSkZJRg==",
+    ),
+    "many.vcf": card("Ben Carter", "UID:ben-c", "EMAIL:ben@example.org", "NOTE:My dentist\\, very gentle")
+    + card("Ben Okafor", "UID:ben-o", "ORG:Harbour Ltd", "TEL:+44 20 7946 0958")
+    + card("Margret Vogt", "UID:mum", "RELATED;VALUE=text:mum", "BDAY:--0412", version="4.0"),
+    "weiss.vcf": "BEGIN:VCARD\nVERSION:3.0\nFN:Dr. Weiss\nROLE:Vet\nTEL:030 5\nEND:VCARD\n",
+    "anna.vcf": card("Anna Maria Schmidt", "UID:anna", "RELATED;TYPE=spouse;VALUE=text:Tom", "BDAY:19900503T000000Z"),
+}
+
+
+@pytest.fixture
+def owner() -> Home:
+    return Home(dict(PEOPLE))
+
+
+SAMPLES: list[tuple[FunctionTool, dict[str, Plain]]] = [
+    (find_contact, {"name": "zoe"}),
+    (list_contacts, {"query": "ben"}),
+    (upcoming_birthdays, {"start": "2026-12-01", "end": "2027-12-01"}),
+    (add_contact, {"name": "A B", "email": "a@b.org", "phone": "+49 30 1", "address": "x", "birthday": "1990-01-01"}),
+    (
+        change_contact,
+        {"contact": "zoe", "email": "a@b.org", "phone": "030 1", "address": "x", "birthday": "1990-01-01"},
+    ),
+    (delete_contact, {"contact": "ben-c"}),
+]
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"), SAMPLES, ids=lambda value: getattr(value, "spec", None) and value.spec.name
+)
+def test_contract(tool: FunctionTool, arguments: dict[str, Plain], owner: Home) -> None:
+    check_tool(tool, arguments, owner.call())
+
+
+def test_every_tool_is_described_for_planners() -> None:
+    for t in TOOLS:
+        assert 2 <= len(t.spec.examples) <= 4
+        assert t.spec.answer
+        assert t.spec.source == "contacts"
+    assert find_contact.spec.parameters[0].type == "PersonName"
+    assert find_contact.spec.fields["email"] == "EmailAddress"
+
+
+# ── Finding one ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_card_is_read_whole(owner: Home) -> None:
+    assert owner.find("Zoë Müller") == Contact(
+        ContactId("zoe"),
+        PersonName("Zoë Müller"),
+        EmailAddress("zoe@example.org"),
+        PhoneNumber("+49 171 2"),
+        "Rosenweg 3, Köln, 50667, Germany",
+        dt.date(1985, 2, 28),
+        "Siemens; AG, Research",
+        "Lives upstairs.\nAnna's friend",
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "name"),
+    [
+        ("zoe", "Zoë Müller"),
+        ("ZOE MULLER", "Zoë Müller"),
+        ("Mueller", "Zoë Müller"),
+        ("Zed", "Zoë Müller"),
+        ("Zozo's", "Zoë Müller"),
+        ("zoe@example.org", "Zoë Müller"),
+        ("Ben Carter", "Ben Carter"),
+        ("ben okafor", "Ben Okafor"),
+        ("Okafor", "Ben Okafor"),
+        ("my dentist", "Ben Carter"),
+        ("mum", "Margret Vogt"),
+        ("my mother", "Margret Vogt"),
+        ("parent", "Margret Vogt"),
+        ("Dr. Weiss", "Dr. Weiss"),
+        ("weiss", "Dr. Weiss"),
+        ("the vet", "Dr. Weiss"),
+        ("Anna", "Anna Maria Schmidt"),
+        ("Anna Schmidt", "Anna Maria Schmidt"),
+        ("Marg", "Margret Vogt"),
+        ("Harbour", "Ben Okafor"),
+    ],
+)
+def test_a_person_is_found_by_every_name(owner: Home, said: str, name: str) -> None:
+    assert owner.find(said).name == name
+
+
+def test_several_that_fit_are_listed(owner: Home) -> None:
+    with pytest.raises(
+        Ambiguous,
+        match=r"2 contacts fit 'Ben': Ben Carter \(ben@example.org\); Ben Okafor \(Harbour Ltd\); say the full",
+    ):
+        owner.find("Ben")
+
+
+def test_nobody_names_the_nearest(owner: Home) -> None:
+    with pytest.raises(NotFound, match="no contact is called 'Bene'; the nearest are 'Ben "):
+        owner.find("Bene")
+    with pytest.raises(NotFound, match=r"no contact is called 'Xq'; there are \d+ names in the contacts, none like it"):
+        owner.find("Xq")
+    with pytest.raises(NotFound, match="there are no contacts yet"):
+        Home().find("Anna")
+    for empty in ("", " \n"):
+        with pytest.raises(NotFound, match="is no name; say whom to look for"):
+            owner.find(empty)
+
+
+@pytest.mark.parametrize("said", ["friend", "spouse", "Tom", "husband", "wife"])
+def test_a_relation_to_somebody_else_does_not_count(owner: Home, said: str) -> None:
+    with pytest.raises(NotFound):
+        owner.find(said)
+
+
+@pytest.mark.parametrize(
+    ("note", "relations"),
+    [
+        ("my dentist, very gentle", ["dentist"]),
+        ("Mum", ["mum"]),
+        ("old boss; tennis coach", ["boss", "coach"]),
+        ("Anna's mum", []),
+        ("mum's friend", []),
+        ("met at the party, my best friend", ["friend"]),
+        ("call before noon or ask the dentist", []),
+        ("", []),
+    ],
+)
+def test_relations_in_notes(note: str, relations: list[str]) -> None:
+    assert relations_in(note) == relations
+
+
+def test_two_cards_of_the_same_person_are_one() -> None:
+    copies: dict[str, str | bytes] = {
+        "a.vcf": card("Ann", "UID:1", "EMAIL:a@x.org"),
+        "b.vcf": card("Ann", "EMAIL:a@x.org"),
+    }
+    assert Home(copies).find("ann").email == "a@x.org"
+
+
+def test_old_and_odd_cards_are_read() -> None:
+    home = Home(
+        {
+            "qp.vcf": b"BEGIN:VCARD\r\nVERSION:2.1\r\nN;CHARSET=UTF-8;ENCODING=QUOTED-PRINTABLE:M=C3=BCl=\r\nler;Ann=C3=A4\r\n"
+            b"TEL;HOME:1\r\nTEL;CELL;PREF:2\r\nEND:VCARD\r\n",
+            "latin.vcf": b"BEGIN:VCARD\r\nVERSION:3.0\r\nFN:J\xf6rg\r\nN:;J\xf6rg;;;\r\nEND:VCARD\r\n",
+            "firm.vcf": "BEGIN:VCARD\nVERSION:3.0\nN:;;;;\nORG:Stadtwerke\nTEL;VALUE=uri:tel:+49-30-7;ext=1\nEND:VCARD\n",
+            "v4.vcf": card(
+                "Li", "EMAIL;PREF=2:b@x.org", "EMAIL;PREF=1:mailto:a@x.org", "BDAY;VALUE=text:spring", version="4.0"
+            ),
+            "nameless.vcf": "BEGIN:VCARD\nVERSION:3.0\nEMAIL:x@y.z\nEND:VCARD\n",
+            "cut.vcf": "BEGIN:VCARD\nVERSION:3.0\nFN:Cut\n",
+            "junk.vcf": b"\x00\x01",
+        }
+    )
+    found = list_contacts(home.call())
+    assert [(c.name, c.email, c.phone, c.birthday) for c in found] == [
+        ("Annä Müller", "", "2", None),
+        ("Jörg", "", "", None),
+        ("Li", "a@x.org", "", None),
+        ("Stadtwerke", "", "+49-30-7", None),
+    ]
+    (notice,) = home.notices
+    assert notice == (
+        "Left out because it could not be read: contacts/cut.vcf (BEGIN:VCARD has no END; the file is cut off); "
+        "contacts/junk.vcf (no BEGIN line; expected an iCalendar or vCard file); "
+        "contacts/nameless.vcf (a card without a name)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("ben", ["Ben Carter", "Ben Okafor"]),
+        ("siemens", ["Zoë Müller"]),
+        ("koln", ["Zoë Müller"]),
+        ("7946", ["Ben Okafor"]),
+        ("@example.org", ["Ben Carter", "Zoë Müller"]),
+        ("nothing at all", []),
+    ],
+)
+def test_listing(owner: Home, query: str, names: list[str]) -> None:
+    assert [c.name for c in list_contacts(owner.call(), query)] == names
+
+
+def test_entities_are_the_names_a_person_goes_by(owner: Home) -> None:
+    found = {e.name: e for e in entities(owner.workspace)}
+    assert found["Zoë Müller"] == Entity("Zoë Müller", "person", ("Zoë", "Müller", "Zed", "Zozo"))
+    assert found["Ben Carter"].aliases == ("Ben", "Carter", "dentist")
+    assert {"Margret", "Vogt", "mum", "mother", "mom"} <= set(found["Margret Vogt"].aliases)
+    assert set(found["Dr. Weiss"].aliases) == {"Weiss", "Vet", "vet"}
+    assert "spouse" not in found["Anna Maria Schmidt"].aliases
+    assert [e.name for e in entities(owner.workspace)] == sorted(found, key=str.casefold)
+    assert entities(InMemoryWorkspace({"contacts/bad.vcf": b"\x00"})) == ()
+
+
+# ── Birthdays ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def birthdays(
+    home: Home, start: dt.date | None = None, end: dt.date | None = None
+) -> list[tuple[str, str, int | None]]:
+    return [(b.name, b.date.isoformat(), b.age) for b in upcoming_birthdays(home.call(), start, end)]
+
+
+def test_birthdays_of_the_coming_year(owner: Home) -> None:
+    assert birthdays(owner) == [
+        ("Zoë Müller", "2027-02-28", 42),
+        ("Margret Vogt", "2027-04-12", None),
+        ("Anna Maria Schmidt", "2027-05-03", 37),
+    ]
+    assert birthdays(owner, dt.date(2027, 4, 1), dt.date(2027, 5, 3)) == [("Margret Vogt", "2027-04-12", None)]
+    assert birthdays(owner, dt.date(2027, 5, 3), dt.date(2027, 5, 3)) == [("Anna Maria Schmidt", "2027-05-03", 37)]
+    assert birthdays(owner, None, dt.date(2026, 11, 1))[0] == ("Zoë Müller", "2026-02-28", 41), "the year before an end"
+    with pytest.raises(ToolError, match="the end 2027-01-01 is not after the start 2027-02-01; give a later end"):
+        birthdays(owner, dt.date(2027, 2, 1), dt.date(2027, 1, 1))
+    with pytest.raises(ToolError, match="is too long; ask for at most a hundred years"):
+        birthdays(owner, dt.date(1900, 2, 1), dt.date(2027, 1, 1))
+
+
+def test_birthdays_in_every_form() -> None:
+    forms = [
+        "1985-02-29",
+        "1984-02-29",
+        "19840301",
+        "--0302",
+        "1604-03-03",
+        "2026-03-04",
+        "2030-03-05",
+        "1985-13-01",
+        "x",
+    ]
+    home = Home({"a.vcf": "".join(card(f"P{n}", f"BDAY:{form}") for n, form in enumerate(forms))})
+    assert birthdays(home, dt.date(2027, 1, 1), dt.date(2028, 1, 1)) == [
+        ("P1", "2027-02-28", 43),
+        ("P2", "2027-03-01", 43),
+        ("P3", "2027-03-02", None),
+        ("P4", "2027-03-03", None),
+        ("P5", "2027-03-04", 1),
+    ]
+    assert home.find("P3").birthday is None
+
+
+# ── Changing ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_an_added_contact_is_a_card_that_other_programs_read() -> None:
+    import vobject
+
+    home = Home()
+    added = add_contact(
+        home.call(),
+        PersonName("  Änna  Maria, Vogt 🎉"),
+        EmailAddress("anna@example.org"),
+        PhoneNumber("+49 (30) 123-45 ext. 6"),
+        "Rom 1, 50667 Köln\nGermany",
+        dt.date(1990, 5, 3),
+    )
+    assert home.workspace.list() == (f"contacts/{added.id}.vcf",)
+    read = vobject.readOne(home.workspace.read(f"contacts/{added.id}.vcf").decode())
+    assert read.fn.value == "Änna Maria, Vogt 🎉"
+    assert read.email.value == "anna@example.org"
+    assert read.bday.value == "1990-05-03"
+    assert (read.n.value.family, read.n.value.given) == ("🎉", "Änna Maria, Vogt")
+    assert (added.name, added.phone, added.birthday) == (read.fn.value, "+49 (30) 123-45 ext. 6", dt.date(1990, 5, 3))
+    assert added.address == "Rom 1, 50667 Köln, Germany"
+    assert home.find("anna@example.org") == added
+    assert home.notices == []
+    add_contact(home.call(), PersonName("Anna Maria, Vogt 🎉"))
+    assert home.notices == ["There is another contact called 'Anna Maria, Vogt 🎉' already."]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"name": ""}, "a contact needs a name; say who it is"),
+        ({"name": " \n"}, "a contact needs a name"),
+        ({"name": "x" * 201}, "the name has 201 characters; expected at most 200"),
+        ({"name": "a\0"}, "the name holds the character"),
+        ({"email": "nobody"}, "'nobody' is not an e-mail address"),
+        ({"phone": "call me"}, r"'call me' is not a phone number; expected one such as '\+49 30 1234567'"),
+        ({"phone": "1" * 61}, "the phone number has 61 characters"),
+        ({"address": "x" * 1001}, "the address has 1001 characters"),
+        ({"birthday": dt.date(2026, 11, 21)}, "2026-11-21 is no birthday; expected a day between 1850 and today"),
+        ({"birthday": dt.date(1849, 1, 1)}, "is no birthday"),
+    ],
+)
+def test_what_cannot_be_added_says_why_and_writes_nothing(
+    arguments: dict[str, object], message: str, owner: Home
+) -> None:
+    before = dict(owner.workspace.files)
+    with pytest.raises(ToolError, match=message):
+        add_contact.call({"name": "Ann"} | arguments, owner.call())
+    if "name" not in arguments:
+        with pytest.raises(ToolError, match=message):
+            change_contact.call({"contact": "zoe"} | arguments, owner.call())
+    assert owner.workspace.files == before
+
+
+def test_a_change_replaces_what_is_shown_and_keeps_every_other_byte(owner: Home) -> None:
+    before = owner.text("zoe.vcf")
+    changed = change_contact(
+        owner.call(),
+        ContactId("zoe"),
+        EmailAddress("new@example.org"),
+        PhoneNumber("+49 171 99"),
+        "Main St 1, Berlin",
+        dt.date(1985, 3, 1),
+    )
+    assert changed == owner.find("zoe")
+    assert (changed.email, changed.phone, changed.address) == ("new@example.org", "+49 171 99", "Main St 1, Berlin")
+    after = owner.text("zoe.vcf")
+    assert "EMAIL;TYPE=INTERNET,pref:new@example.org\n" in after
+    assert "TEL;TYPE=CELL:+49 171 99\n" in after
+    assert "ADR;TYPE=HOME:;;Main St 1\\, Berlin;;;;\n" in after
+    kept = [line for line in before.split("\n") if not line.startswith(("EMAIL", "TEL;TYPE=CELL", "ADR", "BDAY"))]
+    assert [line for line in after.split("\n") if line in kept] == kept
+
+
+def test_only_what_is_given_changes(owner: Home) -> None:
+    before = owner.find("zoe")
+    changed = change_contact(owner.call(), ContactId("zoe"), phone=PhoneNumber("030 99"))
+    assert changed.phone == "030 99"
+    assert (changed.email, changed.address, changed.birthday) == (before.email, before.address, before.birthday)
+    with pytest.raises(
+        ToolError, match="nothing to change was given; say the new e-mail address, number, address or bi"
+    ):
+        change_contact(owner.call(), ContactId("zoe"))
+
+
+def test_a_new_value_takes_the_form_of_the_card() -> None:
+    home = Home(
+        {
+            "a.vcf": card("A", "UID:a", "TEL;VALUE=uri;TYPE=cell:tel:+1-2", version="4.0"),
+            "b.vcf": card("B", "UID:b", "item1.EMAIL;PREF=1:b@x.org", "item1.X-ABLabel:work"),
+            "c.vcf": card("C", "UID:c", "EMAIL:", version="2.1"),
+        }
+    )
+    change_contact(home.call(), ContactId("a"), phone=PhoneNumber("+49 (30) 7"))
+    change_contact(home.call(), ContactId("b"), email=EmailAddress("new@x.org"))
+    change_contact(home.call(), ContactId("c"), email=EmailAddress("c@x.org"), address="Köln")
+    assert "TEL;TYPE=cell;VALUE=uri:tel:+49307\n" in home.text("a.vcf")
+    assert "item1.EMAIL;PREF=1:new@x.org\n" in home.text("b.vcf")
+    assert home.text("c.vcf").count("EMAIL") == 1
+    assert "ADR;CHARSET=UTF-8:;;Köln;;;;\n" in home.text("c.vcf")
+
+
+def test_deleting_one_of_several_in_a_file(owner: Home) -> None:
+    assert delete_contact(owner.call(), ContactId("ben-c")).name == "Ben Carter"
+    assert owner.text("many.vcf") == str(PEOPLE["many.vcf"]).split("END:VCARD\n", 1)[1]
+    assert owner.find("Ben").name == "Ben Okafor"
+    delete_contact(owner.call(), ContactId("zoe"))
+    assert not owner.workspace.exists("contacts/zoe.vcf")
+
+
+def test_cards_without_a_uid_are_named_by_their_place(owner: Home) -> None:
+    weiss = owner.find("weiss")
+    assert weiss.id == "contacts/weiss.vcf#0"
+    assert change_contact(owner.call(), weiss.id, phone=PhoneNumber("030 6")).phone == "030 6"
+    delete_contact(owner.call(), weiss.id)
+    with pytest.raises(
+        NotFound, match=r"there is no contact 'contacts/weiss.vcf#0'; look for it with find_contact first"
+    ):
+        delete_contact(owner.call(), weiss.id)
+
+
+def test_every_change_is_undone_by_the_journal(folder: Folder) -> None:
+    def call(key: str) -> CallContext:
+        return make_call(key, workspace=folder.for_call(key))
+
+    contact = add_contact(call("add"), PersonName("Ann"))
+    change_contact(call("change"), contact.id, phone=PhoneNumber("030 1"))
+    delete_contact(call("delete"), contact.id)
+    assert list_contacts(call("r")) == []
+    folder.undo("delete")
+    assert [c.phone for c in list_contacts(call("r"))] == ["030 1"]
+    folder.undo("change")
+    assert list_contacts(call("r")) == [contact]
+    folder.undo("add")
+    assert list_contacts(call("r")) == []
+
+
+def test_a_thousand_contacts_are_known_quickly() -> None:
+    files: dict[str, str | bytes] = {
+        f"c{n}.vcf": card(f"Person Number{n}", f"UID:{n}", f"EMAIL:p{n}@x.org", "NOTE:a friend") for n in range(1000)
+    }
+    home = Home(files)
+    begun = dt.datetime.now(dt.UTC)
+    assert len(entities(home.workspace)) == 1000
+    assert dt.datetime.now(dt.UTC) - begun < dt.timedelta(seconds=1.5), "ten times the usual, for slow machines"
