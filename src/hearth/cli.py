@@ -187,6 +187,9 @@ def ask(invocation: Invocation, text: tuple[str, ...], yes: bool, as_json: bool)
     with _agent(invocation, yes=yes) as agent:
         episode = agent.run(agent.request(request))
         _show(agent, episode, as_json)
+        if not as_json and (more := _missing(episode)):
+            episode = agent.run(agent.request(f"{request} {more}"))
+            _show(agent, episode, as_json)
     return STATUS_CODES[episode.answer.status]
 
 
@@ -201,6 +204,8 @@ def chat(invocation: Invocation, yes: bool) -> int:
         while text := _next_line():
             episode = agent.run(agent.request(text))
             _show(agent, episode, as_json=False)
+            if more := _missing(episode):
+                _show(agent, agent.run(agent.request(f"{text} {more}")), as_json=False)
     return 0
 
 
@@ -412,6 +417,13 @@ def _request_text(words: tuple[str, ...]) -> str:
             f"the request on standard input is not UTF-8 text (byte {error.start} is {raw[error.start]:#04x}); "
             "save it as UTF-8"
         ) from None
+
+
+def _missing(episode: Episode) -> str:
+    """What the person at the terminal adds when something was missing; empty without one."""
+    if episode.refusal is None or episode.refusal.kind != "needs" or not sys.stdin.isatty():
+        return ""
+    return _next_line()
 
 
 def _next_line() -> str:

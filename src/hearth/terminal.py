@@ -14,6 +14,7 @@ from hearth.plan_text import plan_lines
 from hearth.types import Episode, StepResult, ToolSpec
 
 WIDTH = 100
+MAX_EVIDENCE = 5
 
 
 def clean(text: str) -> str:
@@ -50,10 +51,10 @@ def answer_lines(episode: Episode) -> list[str]:
     """The answer and the evidence it rests on."""
     said = clean(episode.answer.text).split("\n")
     lines = [f"  answer    {said[0]}", *(f"            {line}" for line in said[1:])]
-    shown = episode.answer.evidence[:5]
-    lines += [f"  evidence  [{e.step + 1}] {short(e.source, WIDTH - 16)}" for e in shown]
-    if len(episode.answer.evidence) > len(shown):
-        lines.append(f"            and {len(episode.answer.evidence) - len(shown)} more")
+    sources = list(dict.fromkeys(f"[{e.step + 1}] {short(e.source, WIDTH - 16)}" for e in episode.answer.evidence))
+    lines += [f"  {'evidence' if not k else '':<9} {source}" for k, source in enumerate(sources[:MAX_EVIDENCE])]
+    if len(sources) > MAX_EVIDENCE:
+        lines.append(f"            and {len(sources) - MAX_EVIDENCE} more")
     return lines
 
 

@@ -115,6 +115,13 @@ def test_values_are_said_as_people_say_them(value: object, type_name: str, said:
     assert human(value, type_name, NOW) == said  # type: ignore[arg-type]
 
 
+def test_the_end_of_a_span_is_said_without_its_day_again() -> None:
+    spec = ToolSpec("free", "Free.", fields={"start": "datetime", "end": "datetime"}, answer="{start} to {end}")
+    slot: dict[str, Plain] = {"start": "2026-11-21T08:00:00+01:00", "end": "2026-11-21T08:30:00+01:00"}
+    assert say(spec, slot, NOW) == "tomorrow at 08:00 to 08:30"
+    assert say(spec, {**slot, "end": "2026-11-22T08:30:00+01:00"}, NOW).endswith("to Sunday 22 November at 08:30")
+
+
 def test_templates_take_data_literally() -> None:
     assert fill("{title}[ at {place}]", {"title": "{place}", "place": "[home]"}) == "{place} at [home]"
     assert fill("{nothing}", {}) == ""

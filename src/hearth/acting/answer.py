@@ -107,6 +107,9 @@ def _record(spec: ToolSpec, value: Plain, now: dt.datetime) -> str:
         text = human(value, "text", now)
         return spec.answer.replace("{value}", text) if spec.answer else text
     said = {name: human(item, spec.fields.get(name, "text"), now) for name, item in value.items()}
+    start, end = str(value.get("start")), str(value.get("end"))
+    if len(end) > 16 and start[:10] == end[:10] and spec.fields.get("end") == "datetime":
+        said["end"] = end[11:16]  # the day was said with the start
     if spec.answer:
         return fill(spec.answer, said)
     return ", ".join(f"{name} {text}" for name, text in said.items() if text and name != "id")
