@@ -7,9 +7,7 @@ guessed.
 
 from __future__ import annotations
 
-import itertools
 import json
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -25,7 +23,6 @@ from hearth.planning.lessons import (
     split_items,
 )
 from hearth.planning.manners import (
-    ABSENT,
     CONSTANT,
     SAID,
     Manner,
@@ -33,10 +30,10 @@ from hearth.planning.manners import (
     content_odds,
     kind_odds,
     left_odds,
-    right_odds,
     signs_of,
     telling_constant,
 )
+from hearth.planning.stretches import JOINTS, Stretch, Wanted, best_stretches, looks_like_a_value
 from hearth.types import Argument, Parameter, Plain, Ref, Step, ToolSpec
 
 _VIEWS = {
@@ -55,181 +52,13 @@ _VIEWS = {
 _END_NAMES = frozenset({"end", "until", "to", "before", "due", "finish"})
 _START_NAMES = frozenset({"start", "from", "since", "after", "begin"})
 
-_W_LEFT, _W_RIGHT, _W_CONTENT = 0.8, 0.4, 1.0
-_QUOTED_ODDS = 2.0
-_MAX_CONTENT = 9.0
-"""However long a stretch is, its words count no more than this."""
-_W_ABSENT, _BAR = 1.0, -1.0
-_N_EDGES, _N_STRETCHES = 12, 6
-_ABSENT_REQUIRED = -12.0
+_W_EDGE, _W_USED = 0.8, 2.0
 _SLOT_BAR = -3.0
-_SHARED_WORDS = 4.0
-"""Price of words that serve two arguments."""
-_TRIM_ENDS = frozenset([",", ".", ";", ":", "!", "?", "-", "please", "pls", "thanks"]) | {"thank you"}
-_TRIM_STARTS = frozenset([",", ".", ";", ":", "!", "?", "-", "that", "please", "'s"])
+"""An optional value less likely than this (log-odds) is left out."""
+_SHARED_SLOT = 4.0
+"""Price of a slot that another step uses already."""
 _TEXT_TYPES = frozenset({"text", "list[text]", "PersonName", "list[PersonName]", "any"})
 _NO_CHOICE = frozenset({"none", "any", "text"})
-_PRONOUNS = frozenset(
-    [
-        "it",
-        "them",
-        "they",
-        "him",
-        "her",
-        "he",
-        "she",
-        "that",
-        "this",
-        "these",
-        "those",
-        "one",
-        "there",
-        "then",
-        "me",
-        "you",
-        "us",
-    ]
-)
-_TITLES = frozenset(
-    [
-        "my",
-        "our",
-        "the",
-        "dr",
-        ".",
-        "mr",
-        "mrs",
-        "ms",
-        "miss",
-        "prof",
-        "aunt",
-        "auntie",
-        "uncle",
-        "grandma",
-        "grandpa",
-        "granny",
-        "cousin",
-        "brother",
-        "sister",
-    ]
-)
-_FUNCTION_WORDS = frozenset(
-    [
-        "a",
-        "an",
-        "the",
-        "my",
-        "our",
-        "your",
-        "his",
-        "her",
-        "their",
-        "its",
-        "of",
-        "to",
-        "in",
-        "on",
-        "at",
-        "for",
-        "with",
-        "and",
-        "or",
-        "is",
-        "are",
-        "was",
-        "were",
-        "be",
-        "been",
-        "will",
-        "would",
-        "should",
-        "could",
-        "can",
-        "has",
-        "have",
-        "had",
-        "do",
-        "does",
-        "did",
-        "i",
-        "you",
-        "we",
-        "he",
-        "she",
-        "it",
-        "they",
-        "that",
-        "this",
-        "not",
-        "no",
-        "so",
-        "as",
-        "by",
-        "from",
-        "but",
-        "if",
-        "up",
-        "out",
-        "off",
-    ]
-)
-_FUNCTION_ODDS = -0.5
-_LOOSE_ENDS = frozenset(
-    [
-        "for",
-        "to",
-        "at",
-        "of",
-        "with",
-        "about",
-        "until",
-        "till",
-        "from",
-        "and",
-        "or",
-        "is",
-        "are",
-        "the",
-        "a",
-        "an",
-        "my",
-        "by",
-        "so",
-        "but",
-        "should",
-        "be",
-        "will",
-        "every",
-        "starting",
-        "in",
-        "into",
-        "on",
-        "when",
-    ]
-)
-_LOOSE_STARTS = frozenset(
-    [
-        "about",
-        "of",
-        "regarding",
-        "named",
-        "called",
-        "titled",
-        "and",
-        "or",
-        "is",
-        "are",
-        "saying",
-        "for",
-        "on",
-        "from",
-        "to",
-        "than",
-    ]
-)
-_OWN_VALUE = frozenset({"<quoted>", "<name>", "<file>", "<email>", "<phone>", "<url>", "<expression>", "<unit>"})
-"""Values that may be a text argument all by themselves; a time or a number may not, unless demonstrations have it."""
-_JOINTS = frozenset({",", "and", "&"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,18 +99,8 @@ class Bound:
     openings: tuple[Opening, ...] = ()
     used: frozenset[int] = frozenset()
     """Tokens that went into arguments."""
-    fit: float = 0.0
-    """Mean log-odds of the stretches that were taken for free text."""
-
-
-@dataclass(slots=True)
-class _Stretch:
-    first: int
-    last: int
-    score: float
-
-    def tokens(self) -> range:
-        return range(self.first, self.last)
+    scores: tuple[float, ...] = ()
+    """Log-odds of each stretch of words that was taken for free text."""
 
 
 @dataclass(slots=True)
@@ -316,7 +135,7 @@ def bind(steps: Sequence[LessonStep], unit: Unit, tools: Mapping[str, ToolSpec],
     """
     filling = _Filling(unit, unit.words)
     openings: list[Opening] = []
-    texts: list[tuple[int, Parameter]] = []
+    texts: list[Wanted] = []
     slots: list[tuple[int, Parameter]] = []
     for index, step in enumerate(steps):
         for parameter in tools[step.tool].parameters:
@@ -328,7 +147,7 @@ def bind(steps: Sequence[LessonStep], unit: Unit, tools: Mapping[str, ToolSpec],
             elif _slot_views(parameter) or _is_slotted(manners.of(step.tool, parameter.name)):
                 slots.append((index, parameter))
             elif canonical(parameter.type) in _TEXT_TYPES:
-                texts.append((index, parameter))
+                texts.append(Wanted(index, step.tool, parameter, tools[step.tool].effect == "none"))
             elif parameter.is_required:
                 filling.missing.append((step.tool, parameter.name))
     for index, parameter in sorted(slots, key=lambda s: not s[1].is_required):
@@ -451,17 +270,24 @@ def _fill_slot(index: int, tool: str, parameter: Parameter, filling: _Filling, m
         view = _view_of(token, parameter, manner, filling, place)
         if view is None:
             continue
-        score = _W_LEFT * left_odds(levels, filling.words, place)
-        score += 2 * _W_CONTENT * content_odds(levels[-1:], token.word) if manner else 0.0
+        score = _W_EDGE * left_odds(levels, filling.words, place)
+        score += _W_USED * content_odds(levels[-1:], token.word) if manner else 0.0
         if (place, view) in filling.views_taken:
+            if not filling.is_free(place, index):
+                continue  # one value cannot be two arguments of a step
             score -= 4.0
         elif not filling.is_free(place, index):
             score -= 0.0 if manner is not None and manner.views.get(token.word) else 4.0
         elif place in filling.taken:
-            score -= _SHARED_WORDS
+            score -= _SHARED_SLOT
         if best is None or score > best[0]:
             best = (score, place, view)
-    if best is not None and best[2] == "end" and (best[1], "start") in filling.views_taken:
+    if (
+        best is not None
+        and best[2] == "end"
+        and (best[1], "start") in filling.views_taken
+        and (manner is None or "end" in manner.views.get(filling.words[best[1]], {}))
+    ):
         best = (0.0, best[1], "end")  # a stretch of time is given by both its ends
     if best is None or (not parameter.is_required and best[0] < _optional_bar(manner)):
         _fill_unsaid(index, tool, parameter, filling, manner)
@@ -527,7 +353,7 @@ def _run(filling: _Filling, place: int) -> list[int]:
         at = place
         while True:
             following = at + direction
-            while 0 <= following < len(words) and words[following] in _JOINTS:
+            while 0 <= following < len(words) and words[following] in JOINTS:
                 following += direction
             if abs(following - at) < 2 or not 0 <= following < len(words) or words[following] != words[place]:
                 break
@@ -541,167 +367,51 @@ def _fill_unsaid(index: int, tool: str, parameter: Parameter, filling: _Filling,
     if manner is not None:
         odds = kind_odds(manner, filling.words)
         best = max(sorted(odds), key=lambda kind: odds[kind])
-        if best.startswith(CONSTANT) and odds[best] > 0.5 and not _looks_like_a_value(best):
+        if best.startswith(CONSTANT) and odds[best] > 0.5 and not looks_like_a_value(best):
             filling.values[index, parameter.name] = json.loads(best.removeprefix(CONSTANT))
             return
     if parameter.is_required:
         filling.missing.append((tool, parameter.name))
 
 
-def _looks_like_a_value(kind: str) -> bool:
-    """A date or number that some request happened to have is no convention."""
-    return any(character.isdigit() for character in kind)
-
-
 # ── Free text ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _fill_texts(
-    steps: Sequence[LessonStep], texts: Sequence[tuple[int, Parameter]], filling: _Filling, manners: Manners
-) -> None:
-    """Choose, for all free-text arguments together, the stretches of the request they are."""
-    options = [_options(index, steps[index].tool, parameter, filling, manners) for index, parameter in texts]
-    best: tuple[float, tuple[_Stretch | None, ...]] = (float("-inf"), ())
-    for choice in itertools.product(*options):
-        score = sum(stretch.score for stretch, _ in choice if stretch) + sum(
-            price for stretch, price in choice if stretch is None
-        )
-        if score <= best[0]:
-            continue
-        score -= _overlaps([(texts[i][0], c[0]) for i, c in enumerate(choice)])
-        if score > best[0]:
-            best = (score, tuple(stretch for stretch, _ in choice))
-    for (index, parameter), stretch in zip(texts, best[1]):
+def _fill_texts(steps: Sequence[LessonStep], wanted: Sequence[Wanted], filling: _Filling, manners: Manners) -> None:
+    tokens, text = filling.unit.tokens, filling.unit.text
+    for one, stretch in zip(wanted, best_stretches(wanted, filling.words, filling.taken, manners)):
+        place = (one.step, one.parameter.name)
+        manner = manners.of(one.tool, one.parameter.name)
         if stretch is None:
-            _fill_unsaid(index, steps[index].tool, parameter, filling, manners.of(steps[index].tool, parameter.name))
+            _fill_unsaid(one.step, one.tool, one.parameter, filling, manner)
             continue
         filling.scores.append(stretch.score)
-        filling.take(index, stretch.tokens())
-        text = filling.unit.text
-        tokens = filling.unit.tokens
-        view = _text_view(filling, stretch, manners.of(steps[index].tool, parameter.name))
+        filling.take(one.step, range(stretch.first, stretch.last))
+        view = _text_view(filling, stretch, manner)
         if view is not None:
-            filling.values[index, parameter.name] = view
-        elif canonical(parameter.type).startswith("list["):
-            filling.values[index, parameter.name] = list(split_items(tokens, stretch.first, stretch.last, text))
-        elif steps[index].is_many and stretch.last - stretch.first == 1:
-            places = _run(filling, stretch.first)
-            filling.take(index, places)
-            filling.runs[index] = [said_text(tokens, p, p + 1, text) for p in places]
-            filling.values[index, parameter.name] = filling.runs[index][0]
+            filling.values[place] = view
+        elif one.is_list:
+            filling.values[place] = list(split_items(tokens, stretch.first, stretch.last, text))
+        elif steps[one.step].is_many and stretch.last - stretch.first == 1:
+            named = _run(filling, stretch.first)
+            filling.take(one.step, named)
+            filling.runs[one.step] = [said_text(tokens, p, p + 1, text) for p in named]
+            filling.values[place] = filling.runs[one.step][0]
         else:
-            filling.values[index, parameter.name] = said_text(tokens, stretch.first, stretch.last, text)
+            filling.values[place] = said_text(tokens, stretch.first, stretch.last, text)
 
 
-def _text_view(filling: _Filling, stretch: _Stretch, manner: Manner | None) -> str | None:
+def _text_view(filling: _Filling, stretch: Stretch, manner: Manner | None) -> str | None:
     """The form in which demonstrations take a slot's value as text (the unit of `26 miles`); None for its own words."""
     token = filling.unit.tokens[stretch.first]
     if stretch.last - stretch.first > 1 or token.slot is None or manner is None:
         return None
-    counts = manner.views.get(token.word, {})
+    counts = manner.views.get(token.word) or {}
     for name in sorted(counts, key=lambda n: (-counts[n], n)):
         value = token.slot.views.get(name)
         if isinstance(value, str):
             return value
     return None
-
-
-def _overlaps(chosen: Sequence[tuple[int, _Stretch | None]]) -> float:
-    price = 0.0
-    for (step, a), (other, b) in itertools.combinations(chosen, 2):
-        if a and b and a.first < b.last and b.first < a.last:
-            price += 100.0 if step == other else _SHARED_WORDS
-    return price
-
-
-def _options(
-    index: int, tool: str, parameter: Parameter, filling: _Filling, manners: Manners
-) -> list[tuple[_Stretch | None, float]]:
-    """The likeliest stretches for one argument, and leaving it out."""
-    manner = manners.of(tool, parameter.name)
-    levels = manners.levels(tool, parameter.name)
-    words = filling.words
-    is_list = canonical(parameter.type).startswith("list[")
-    n = len(words)
-    unsaid = 0.0
-    if parameter.is_required:
-        unsaid = _ABSENT_REQUIRED
-    if manner is not None:
-        odds = kind_odds(manner, words)
-        implied = max((odds[k] for k in odds if k.startswith(CONSTANT) and not _looks_like_a_value(k)), default=0.0)
-        if implied > 0.5:
-            unsaid = 2.0
-        elif not parameter.is_required:
-            unsaid = _W_ABSENT * math.log((odds.get(ABSENT, 0.0) + 0.02) / (odds.get(SAID, 0.0) + 0.02)) + _BAR
-    left = [_W_LEFT * max(left_odds(levels, words, i), _left_floor(filling, i)) for i in range(n)]
-    right = [_W_RIGHT * max(right_odds(levels, words, j), _right_floor(filling, j)) for j in range(n + 1)]
-    content = [0.0]
-    for place, word in enumerate(words):
-        odds_here = content_odds(levels, word)
-        if word in _FUNCTION_WORDS:
-            odds_here = max(odds_here, _FUNCTION_ODDS)
-        if is_list and word in _JOINTS:
-            odds_here = max(odds_here, 0.5)
-        if not filling.is_free(place, index):
-            odds_here -= 6.0
-        content.append(content[-1] + _W_CONTENT * max(-2.5, min(2.5, odds_here)))
-    firsts = sorted(range(n), key=lambda i: -left[i])[:_N_EDGES]
-    lasts = sorted(range(1, n + 1), key=lambda j: -right[j])[:_N_EDGES]
-    found: dict[tuple[int, int], float] = {}
-    for first, last in itertools.product(firsts, lasts):
-        place = _trimmed(words, first, last) if first < last else None
-        if place is None or any(not filling.is_free(k, index) for k in range(*place)):
-            continue
-        score = left[first] + right[last] + min(_MAX_CONTENT, content[place[1]] - content[place[0]])
-        score += _shape_odds(words[place[0] : place[1]], parameter, manner, "<name>" in words)
-        found[place] = max(score, found.get(place, score))
-    best = sorted(found, key=lambda place: (-found[place], place))[:_N_STRETCHES]
-    return [*((_Stretch(*place, found[place]), 0.0) for place in best), (None, unsaid)]
-
-
-def _shape_odds(words: Sequence[str], parameter: Parameter, manner: Manner | None, has_person: bool) -> float:
-    """What the stretch itself says: a quoted text is one, a pronoun is none, a name is short."""
-    is_name = "PersonName" in canonical(parameter.type)
-    if all(word in _PRONOUNS or word in _FUNCTION_WORDS for word in words):
-        return -8.0
-    if len(words) == 1 and words[0].startswith("<"):
-        if words[0] == "<quoted>" and not is_name:
-            return _QUOTED_ODDS
-        known = manner is not None and (manner.inside[words[0]] or manner.views.get(words[0]))
-        if words[0] not in _OWN_VALUE and not known:
-            return -6.0
-    if is_name:
-        if any(word.startswith("<") and word not in ("<name>", "<quoted>") for word in words):
-            return -8.0
-        n_names = sum(word == "<name>" for word in words)
-        others = sum(word != "<name>" and word not in _TITLES for word in words)
-        if n_names > 1:
-            return -8.0
-        return (2.0 if n_names else -3.0 * has_person) - 1.5 * max(0, others - (0 if n_names else 2))
-    return 0.0
-
-
-def _left_floor(filling: _Filling, place: int) -> float:
-    """What the place alone says of an argument beginning there: after a colon or a value that is spoken for."""
-    if place and (filling.words[place - 1] == ":" or filling.words[place] == "<quoted>"):
-        return 1.0
-    return -0.5 if place and place - 1 in filling.taken else -9.0
-
-
-def _right_floor(filling: _Filling, place: int) -> float:
-    """What the place alone says of an argument ending there: at the end, before a value that is spoken for."""
-    if place >= len(filling.words) or place in filling.taken:
-        return 0.5
-    return 1.0 if place and filling.words[place - 1] == "<quoted>" else -9.0
-
-
-def _trimmed(words: Sequence[str], first: int, last: int) -> tuple[int, int] | None:
-    """Without punctuation and politeness at the ends; None when nothing is left."""
-    while first < last and (words[last - 1] in _TRIM_ENDS or (words[last - 1] in _LOOSE_ENDS and last - first > 1)):
-        last -= 1
-    while first < last and (words[first] in _TRIM_STARTS or words[first] in _LOOSE_STARTS):
-        first += 1
-    return (first, last) if first < last else None
 
 
 # ── Putting it together ───────────────────────────────────────────────────────────────────────────────────
@@ -727,8 +437,7 @@ def _assembled(steps: Sequence[LessonStep], filling: _Filling, openings: tuple[O
                 mine[name] = filling.runs[index][number]
             result.append(Step(step.tool, mine, after, said))
     moved = tuple(Opening(places[o.step][0], o.parameter, o.result, o.is_list) for o in openings)
-    fit = sum(filling.scores) / len(filling.scores) if filling.scores else 0.0
-    return Bound(result, tuple(filling.missing), moved, frozenset(filling.taken), fit)
+    return Bound(result, tuple(filling.missing), moved, frozenset(filling.taken), tuple(filling.scores))
 
 
 def _placed(value: Argument, places: Mapping[int, list[int]]) -> Argument:

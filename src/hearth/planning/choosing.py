@@ -16,17 +16,18 @@ from numpy.typing import NDArray
 from hearth.planning.check import canonical, fits
 from hearth.planning.lessons import LessonStep, Result, Several, Source
 from hearth.planning.offered import Offered
-from hearth.planning.remembered import Remembered
+from hearth.planning.remembered import NOTHING, Remembered, targets_of
 from hearth.types import TYPE_NAMES, Parameter, ToolSpec
 
 N_NEIGHBOURS = 25
 N_CANDIDATES = 8
 _SHARPNESS = 8.0
 """Power of a likeness in its vote: near neighbours count far more than far ones."""
+_W_LEANING = 1.0
 _W_TEXT = 0.6
 """Weight of a tool's own words beside the votes."""
-_NOTHING = "<nothing>"
-"""Stands for the name of no tool: what a demonstration of a refusal votes for."""
+_SAME = 0.9
+"""A likeness from which on a demonstration votes whatever its number of clauses."""
 
 Skeleton = tuple[tuple[str, bool, tuple[tuple[str, tuple[object, ...]], ...]], ...]
 
@@ -82,21 +83,21 @@ class Ballot:
         self._demonstrations = remembered.likenesses(forms)
         self._examples = offered.example_forms @ forms.T
         self._texts = offered.forms @ forms.T
+        self._leanings = remembered.leaning().of(forms)
 
-    def candidates(self, unit: int, *, is_part: bool, may_refer: bool) -> list[Candidate]:
+    def candidates(self, unit: int, *, is_long: bool, may_refer: bool) -> list[Candidate]:
         """The best ways to serve one unit, best first; one of them may be to refuse.
 
         Args:
             unit: Row of the forms.
-            is_part: It is one clause of several.
+            is_long: It is a whole request of several clauses: only such requests vote.
             may_refer: Results of earlier clauses may be used.
         """
         rows = self._remembered.rows
         likeness = np.where(self._usable, self._demonstrations[:, unit], -1.0)
         if not may_refer:
             likeness = np.where(self._remembered.refers, -1.0, likeness)
-        if not is_part:
-            likeness = np.where(self._remembered.is_part & (likeness < 0.9), -1.0, likeness)
+        likeness = np.where((self._remembered.is_long == is_long) | (likeness > _SAME), likeness, -1.0)
         near = _largest(likeness, N_NEIGHBOURS)
         near_examples = _largest(self._examples[:, unit], N_NEIGHBOURS)
         voters = sorted(
@@ -107,11 +108,12 @@ class Ballot:
         weights = np.array([max(0.0, v[0]) ** _SHARPNESS for v in voters])
         weights = weights / weights.sum() if weights.sum() > 0 else weights
         self._remembered.fetch(rows[i].id for _, i, _ in voters if i >= 0)
-        return self._tallied(unit, voters, weights.tolist(), likeness)
+        return self._tallied(unit, is_long, voters, weights.tolist(), likeness)
 
     def _tallied(
         self,
         unit: int,
+        is_long: bool,
         voters: Sequence[tuple[float, int, int]],
         weights: Sequence[float],
         likeness: NDArray[np.float32],
@@ -131,7 +133,7 @@ class Ballot:
             best[key] = _merged(best.get(key), candidate)
             for word in self._words(candidate.leaves):
                 for_word[word] = for_word.get(word, 0.0) + weight
-        for tool in self._likely_tools(unit, for_word):
+        for tool in [] if is_long else self._likely_tools(unit, for_word):
             extra = self._best_of(tool, likeness) or self._of_tool(tool, float(self._texts[self._place(tool), unit]))
             if extra is not None:
                 best.setdefault(skeleton(extra.steps), extra)
@@ -141,6 +143,7 @@ class Ballot:
             score = own.get(key, 0.0) + sum(for_word.get(w, 0.0) for w in words) / len(words)
             texts = [float(self._texts[self._place(tool), unit]) for tool in candidate.leaves]
             score += _W_TEXT * (sum(texts) / len(texts) if texts else 0.0)
+            score += _W_LEANING * self._leaning(unit, candidate.leaves)
             scored.append(Candidate(candidate.steps, score, candidate.likeness, candidate.rests_on))
         scored.sort(key=lambda c: (-c.score, c.rests_on, str(c.leaves)))
         return scored[:N_CANDIDATES]
@@ -152,10 +155,19 @@ class Ballot:
         index = int(np.argmax(self._texts[:, unit]))
         return self._offered.names[index], float(self._texts[index, unit])
 
+    def _leaning(self, unit: int, leaves: Sequence[str]) -> float:
+        """How much the rule over all demonstrations means these tools."""
+        meant = self._leanings[unit]
+        words = self._words(leaves)
+        tools = leaves or (NOTHING,)
+        return sum(meant.get(f"word:{w}", 0.0) for w in words) / len(words) + sum(
+            meant.get(tool, 0.0) for tool in tools
+        ) / len(tools)
+
     # ── Parts ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def _words(self, tools: Sequence[str]) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(w for tool in tools for w in self._offered.words[tool])) or (_NOTHING,)
+        return tuple(dict.fromkeys(w for tool in tools for w in self._offered.words[tool])) or (NOTHING,)
 
     def _place(self, tool: str) -> int:
         return self._offered.place[tool]

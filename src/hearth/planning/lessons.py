@@ -271,11 +271,11 @@ def _spans(value: str, tokens: Sequence[Token], text: str) -> list[tuple[int, in
     wanted = _squeezed(value)
     found = []
     for first, token in enumerate(tokens):
-        if token.slot is not None and any(
-            isinstance(v, str) and _squeezed(v) == wanted for v in token.slot.views.values()
-        ):
-            found.append((first, first + 1))
-            continue
+        if token.slot is not None:
+            meant = (token.slot.views.get(name) for name in ("text", "name"))
+            if any(isinstance(view, str) and _squeezed(view) == wanted for view in meant):
+                found.append((first, first + 1))
+                continue
         if not wanted.startswith(_squeezed(text[token.start : token.end])):
             continue
         for last in range(first, len(tokens)):
@@ -439,6 +439,12 @@ def _owners(
         if owner[index] is None:
             owner[index] = _owner_of_silent(index, step, owner, texts, parts)
     settled = [clause for clause in owner if clause is not None]
+    if len(settled) == len(steps) and any(
+        isinstance(s, Result) and settled[s.step] > settled[index]
+        for index, step in enumerate(steps)
+        for s in flat(step.sources)
+    ):
+        return None  # a clause would need a result of a later one
     if len(settled) < len(steps) or set(settled) != set(range(len(parts))):
         return None
     return settled

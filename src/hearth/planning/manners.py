@@ -11,10 +11,11 @@ import functools
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hearth.planning.lessons import Constant, Lesson, Result, Said, Several, Slotted, Source
+from hearth.planning.text import listed
 from hearth.planning.thesaurus import concepts
 
 N_LEFT, N_RIGHT = 3, 2
@@ -24,10 +25,20 @@ SAID = "said"
 RESULT = "result"
 CONSTANT = "constant:"
 
+_ARTICLES = listed("the a an my our")
+_LINKS = listed("to for of with from on in at by into until")
+_OPENERS = listed("that saying about called named titled regarding")
+_CLOSERS = listed("and then please pls thanks")
+_PAUSES = listed(", ; : . ! ?")
+
 # The numbers below were set by cross-validation on the shipped demonstrations (benchmarks/planning.py reports it).
 _SMOOTHING = 2.0
-_EDGE_RATE = 0.06
-"""Chance that an argument begins (ends) at a place of which nothing is known."""
+_LEFT_RATES = {"^": 0.04, "": 0.02, "<": 0.1, **dict.fromkeys(_ARTICLES, 0.12), **dict.fromkeys(_LINKS, 0.12)}
+_LEFT_RATES |= dict.fromkeys(_OPENERS, 0.4) | {":": 0.6}
+"""Chance that an argument begins after a word, before anything is known of this tool."""
+_RIGHT_RATES = {"$": 0.5, "": 0.02, "<": 0.12, "of": 0.02} | dict.fromkeys(_LINKS, 0.08)
+_RIGHT_RATES |= dict.fromkeys(_PAUSES, 0.35) | dict.fromkeys(_CLOSERS, 0.25)
+"""Chance that an argument ends before a word."""
 _CONTENT_RATE = 0.7
 """Chance that a word never seen before belongs to an argument rather than to the way of asking."""
 _QUOTED_RATE = 0.9
@@ -237,8 +248,8 @@ class Manners:
 
 def left_odds(levels: Iterable[Manner], words: Sequence[str], place: int) -> float:
     """Log-odds that an argument begins at `place`."""
-    p = _EDGE_RATE
     context = left_context(words, place)
+    p = _rate(_LEFT_RATES, context[0])
     for manner in levels:
         p = _smoothed(p, manner.left, manner.occurred.left, context)
     return _logit(p)
@@ -246,11 +257,15 @@ def left_odds(levels: Iterable[Manner], words: Sequence[str], place: int) -> flo
 
 def right_odds(levels: Iterable[Manner], words: Sequence[str], place: int) -> float:
     """Log-odds that an argument ends before `place`."""
-    p = _EDGE_RATE
     context = right_context(words, place)
+    p = _rate(_RIGHT_RATES, context[0])
     for manner in levels:
         p = _smoothed(p, manner.right, manner.occurred.right, context)
     return _logit(p)
+
+
+def _rate(rates: Mapping[str, float], word: str) -> float:
+    return rates.get(word) or rates["<" if word.startswith("<") else ""]
 
 
 def _smoothed(
@@ -303,10 +318,10 @@ def telling_constant(manner: Manner, words: tuple[str, ...]) -> str:
     for kind in sorted(counts):
         if not kind.startswith(CONSTANT):
             continue
-        for sign in signs_of(words):
-            n_least = 1 if sign.startswith("thing:") else 2
+        for sign in sorted(signs_of(words)):
             n = kind_signs[kind][sign]
-            if n >= n_least and not any(other[sign] > 0 for name, other in kind_signs.items() if name != kind):
+            is_telling = n >= 1 if sign.startswith("thing:") else n >= max(2, 0.4 * counts[kind])
+            if is_telling and not any(other[sign] > 0 for name, other in kind_signs.items() if name != kind):
                 best = max(best, (n, kind))
     return best[1]
 

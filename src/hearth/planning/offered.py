@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import re
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,16 +18,11 @@ from numpy.typing import NDArray
 
 from hearth.planning.lessons import ANY_TIME, LESSON_VERSION, Token, tokens_of
 from hearth.planning.likeness import Likeness
+from hearth.planning.remembered import name_words
 from hearth.planning.slots import find_slots
 from hearth.types import Context, ToolSpec
 
 _BATCH = 256
-
-
-def name_words(tool: str) -> tuple[str, ...]:
-    """The words of a tool's name, in the singular: tools that share one are akin (`delete_note`, `find_notes`)."""
-    words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", tool.replace("_", " "))
-    return tuple(dict.fromkeys(w.lower()[:-1] if len(w) > 3 and w.lower().endswith("s") else w.lower() for w in words))
 
 
 class Offered:

@@ -16,10 +16,10 @@ import numpy as np
 
 from hearth.errors import PlanError
 from hearth.planning.binding import Bound, Unit, bind
-from hearth.planning.check import check_plan
+from hearth.planning.check import canonical, check_plan
 from hearth.planning.choosing import Ballot, Candidate
-from hearth.planning.lessons import tokens_of
-from hearth.planning.manners import Manners
+from hearth.planning.lessons import Result, tokens_of
+from hearth.planning.manners import Manners, signs_of
 from hearth.planning.offered import Offered
 from hearth.planning.readable import why_unreadable
 from hearth.planning.remembered import Remembered
@@ -33,6 +33,7 @@ from hearth.types import (
     Context,
     Demonstration,
     Effect,
+    Parameter,
     Plan,
     Ref,
     Refusal,
@@ -46,7 +47,9 @@ _LEAST_CONFIDENCE: dict[Effect, float] = {"none": 0.35, "change": 0.5, "send": 0
 _N_LESSONS_PER_TOOL = 40
 _N_LESSONS = 1_000
 """How many lessons the manners of speaking are counted from, the newest of each tool first."""
-_PRICE_MISSING, _PRICE_UNUSED, _PRICE_STRANGE = 0.6, 0.35, 0.12
+_PRICE_MISSING, _PRICE_UNUSED, _PRICE_STRANGE, _PRICE_DOUBT = 0.6, 0.35, 0.12, 0.1
+_PRICE_IDLE = 0.4
+_SURE = 1.0
 _MAX_STRANGE = 4
 
 
@@ -197,37 +200,38 @@ class _Proposal:
         self._manners = manners
 
     def answer(self, planner: str) -> Plan | Refusal:
-        chosen = self._whole() if len(self._units) == 1 else self._composed()
-        return self._finished(chosen, planner)
-
-    def _whole(self) -> list[_Option]:
-        return self._ranked(0, False, ())[:1]
+        if len(self._units) == 1:
+            return self._finished(self._ranked(0, False, ())[:1], planner)
+        parts = self._composed()
+        whole = self._ranked(0, True, ())[0]
+        by_parts = sum(part.score for part in parts if not part.is_nothing) / len(parts)
+        if not whole.is_nothing and whole.score > by_parts:
+            return self._finished([whole], planner)
+        return self._finished(parts, planner)
 
     def _composed(self) -> list[_Option]:
         parts: list[_Option] = []
         steps: list[Step] = []
         for unit in range(1, len(self._units)):
-            ranked = self._ranked(unit, True, steps)
-            best = ranked[0]
+            best = self._ranked(unit, False, steps)[0]
             parts.append(best)
             if not best.is_nothing:
                 steps += _shifted(best.bound, len(steps))
         return parts
 
-    def _ranked(self, unit: int, is_part: bool, earlier: Sequence[Step]) -> list[_Option]:
-        options = []
-        for candidate in self._ballot.candidates(unit, is_part=is_part, may_refer=bool(earlier)):
+    def _ranked(self, unit: int, is_long: bool, earlier: Sequence[Step]) -> list[_Option]:
+        options = [_Option(Candidate((), 0.0, 0.0), Bound([]), 0.0)]
+        for candidate in self._ballot.candidates(unit, is_long=is_long, may_refer=bool(earlier)):
             option = self._option(candidate, self._units[unit], earlier)
             if option is not None:
                 options.append(option)
-        options.append(_Option(Candidate((), 0.0, 0.0), Bound([]), 0.0))
         return sorted(options, key=lambda o: -o.score)
 
     def _option(self, candidate: Candidate, unit: Unit, earlier: Sequence[Step]) -> _Option | None:
         if not candidate.steps:
             return _Option(candidate, Bound([]), candidate.score)
         bound = bind(candidate.steps, unit, self._tools, self._manners)
-        if bound.openings and not earlier:
+        if not self._connected(bound, earlier):
             return None
         score = candidate.score - _PRICE_MISSING * len(bound.missing)
         unused = [
@@ -237,7 +241,43 @@ class _Proposal:
         ]
         strange = self._strange(candidate, bound, unit)
         score -= _PRICE_UNUSED * len(unused) + _PRICE_STRANGE * min(strange, _MAX_STRANGE)
+        score -= _PRICE_IDLE * self._n_idle(candidate, bound, unit)
+        score -= sum(_PRICE_DOUBT * min(4.0, max(0.0, _SURE - s)) for s in bound.scores)
         return _Option(candidate, bound, score)
+
+    def _n_idle(self, candidate: Candidate, bound: Bound, unit: Unit) -> int:
+        """How many look-ups would run without a word of what to look for."""
+        if "thing:last" in signs_of(unit.words):
+            return 0
+        used = {ref.step for step in bound.steps for ref in step.refs()}
+        return sum(index in used and not step.arguments for index, step in enumerate(bound.steps))
+
+    def _connected(self, bound: Bound, earlier: Sequence[Step]) -> bool:
+        """Give the steps that use another clause's result the latest fitting one; False when there is none."""
+        for opening in bound.openings:
+            step = bound.steps[opening.step]
+            parameter = self._tools[step.tool].parameter(opening.parameter)
+            if parameter is None:
+                return False
+            found = self._earlier_result(opening.result, parameter, earlier)
+            if found is None:
+                return False
+            ref = Ref(found.step - len(earlier), found.path)  # counted from this clause's first step
+            value: Argument = [ref] if opening.is_list else ref
+            bound.steps[opening.step] = replace(step, arguments={**step.arguments, opening.parameter: value})
+        return True
+
+    def _earlier_result(self, wanted: Result, parameter: Parameter, earlier: Sequence[Step]) -> Ref | None:
+        for index in range(len(earlier) - 1, -1, -1):
+            if earlier[index].tool == wanted.tool:
+                return Ref(index, wanted.path)
+        kind = canonical(parameter.type)
+        kind = kind[5:-1] if kind.startswith("list[") else kind
+        for index in range(len(earlier) - 1, -1, -1):
+            for name, given in self._tools[earlier[index].tool].fields.items():
+                if canonical(given) == kind != "text":
+                    return Ref(index, (name,))
+        return None
 
     def _strange(self, candidate: Candidate, bound: Bound, unit: Unit) -> int:
         """How many words are neither part of an argument nor known as a way of asking for these tools."""

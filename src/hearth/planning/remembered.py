@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import re
 import struct
 import zlib
 from collections.abc import Iterable, Sequence
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearth.plan_format import plan_from_json, plan_to_json
+from hearth.planning.leaning import Leaning
 from hearth.planning.lessons import (
     LESSON_VERSION,
     Lesson,
@@ -51,6 +53,8 @@ class Row:
     """One clause of a longer request."""
     has_outside: bool
     """It uses the result of another clause."""
+    is_long: bool
+    """A whole request of several clauses."""
 
 
 class Remembered:
@@ -66,8 +70,10 @@ class Remembered:
         self._matrix = np.zeros((0, self.likeness.dim), dtype=np.float32)
         self._lessons: dict[str, tuple[Lesson, ...]] = {}
         self._by_leaf: dict[str, list[int]] | None = None
+        self._leaning: Leaning | None = None
         self.fingerprint = zlib.crc32(np.round(encoder.encode([_PROBE])[0], 1).astype(np.int8).tobytes())
-        self.is_part = np.zeros(0, dtype=np.bool_)
+        self.is_long = np.zeros(0, dtype=np.bool_)
+        """Per row, whether it is a whole request of several clauses."""
         self.refers = np.zeros(0, dtype=np.bool_)
         """Per row, whether it uses the result of another clause."""
         self.n_changes = 0
@@ -114,10 +120,12 @@ class Remembered:
             self._texts.update(texts)
         self._drop([id for id in fresh if id in self._sources])
         self._matrix = np.vstack([self._matrix, forms.astype(np.float16).astype(np.float32)])
+        n_before = len(self.rows)
         for id, many in lessons.items():
             self._sources[id] = fresh[id].source
             self.rows += _rows(id, many)
             self._lessons[id] = many
+        self._lean(range(n_before, len(self.rows)), 1)
         self._changed()
 
     def remove(self, ids: Sequence[str]) -> tuple[tuple[Lesson, ...], ...]:
@@ -135,6 +143,7 @@ class Remembered:
         if not ids:
             return
         gone = set(ids)
+        self._lean((k for k, row in enumerate(self.rows) if row.id in gone), -1)
         kept = [index for index, row in enumerate(self.rows) if row.id not in gone]
         self._matrix = np.ascontiguousarray(self._matrix[kept])
         self.rows = [self.rows[index] for index in kept]
@@ -145,7 +154,7 @@ class Remembered:
 
     def _changed(self) -> None:
         self._by_leaf = None
-        self.is_part = np.array([row.is_part for row in self.rows], dtype=np.bool_)
+        self.is_long = np.array([row.is_long for row in self.rows], dtype=np.bool_)
         self.refers = np.array([row.has_outside for row in self.rows], dtype=np.bool_)
         self.n_changes += 1
 
@@ -214,6 +223,20 @@ class Remembered:
             found = self._lessons[id] = self._read([id])[id]
         return found
 
+    def leaning(self) -> Leaning:
+        """The regression over all rows that are single requests or clauses; made at first need, then kept up."""
+        if self._leaning is None:
+            self._leaning = Leaning(self.likeness.dim)
+            self._lean(range(len(self.rows)), 1)
+        return self._leaning
+
+    def _lean(self, places: Iterable[int], sign: int) -> None:
+        if self._leaning is None:
+            return
+        counted = [k for k in places if not self.rows[k].is_long]
+        if counted:
+            self._leaning.count(self._matrix[counted], [targets_of(self.rows[k].leaves) for k in counted], sign)
+
     def with_leaf(self, tool: str) -> list[int]:
         """Rows that were asked for `tool`, oldest first."""
         if self._by_leaf is None:
@@ -247,24 +270,40 @@ def _stored(demonstration: Demonstration, lessons: Sequence[Lesson]) -> str:
     return json.dumps({**data, "lessons": [lesson_to_json(lesson) for lesson in lessons]}, ensure_ascii=False)
 
 
+NOTHING = "<nothing>"
+"""Stands for the name of no tool: what a demonstration of a refusal means."""
+
+
+def name_words(tool: str) -> tuple[str, ...]:
+    """The words of a tool's name, in the singular: tools that share one are akin (`delete_note`, `find_notes`)."""
+    words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", tool.replace("_", " "))
+    return tuple(dict.fromkeys(w.lower()[:-1] if len(w) > 3 and w.lower().endswith("s") else w.lower() for w in words))
+
+
+def targets_of(leaves: Sequence[str]) -> tuple[str, ...]:
+    """What a request for `leaves` means: the tools, and each word of their names."""
+    words = (f"word:{word}" for tool in leaves for word in name_words(tool))
+    return (*leaves, *words) if leaves else (NOTHING, f"word:{NOTHING}")
+
+
 def _rows(id: str, lessons: Sequence[Lesson]) -> list[Row]:
     rows = []
     for number, lesson in enumerate(lessons):
         used = {s.step for step in lesson.steps for s in flat(step.sources) if isinstance(s, Result)}
         leaves = tuple(step.tool for k, step in enumerate(lesson.steps) if k not in used)
         tools = tuple(step.tool for step in lesson.steps)
-        rows.append(Row(id, number, tools, leaves, lesson.is_part, lesson.has_outside))
+        rows.append(Row(id, number, tools, leaves, lesson.is_part, lesson.has_outside, lesson.n_clauses > 1))
     return rows
 
 
 def _name_of(row: Row) -> str:
-    flags = ("p" if row.is_part else "") + ("o" if row.has_outside else "")
+    flags = "p" * row.is_part + "o" * row.has_outside + "l" * row.is_long
     return f"{flags};{','.join(row.tools)};{','.join(row.leaves)}"
 
 
 def _row_of(id: str, number: int, name: str) -> Row:
     flags, tools, leaves = name.split(";")
-    return Row(id, number, _split(tools), _split(leaves), "p" in flags, "o" in flags)
+    return Row(id, number, _split(tools), _split(leaves), "p" in flags, "o" in flags, "l" in flags)
 
 
 def _split(names: str) -> tuple[str, ...]:
