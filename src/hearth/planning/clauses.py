@@ -177,7 +177,7 @@ def _begins_content(said: Sequence[Token], in_slot: Sequence[Slot | None], begin
 def _past_bullet(said: Sequence[Token], index: int) -> int:
     if said[index].low in "-*•–" and index + 1 < len(said):
         return index + 1
-    if said[index].low.isdigit() and index + 2 < len(said) and said[index + 1].low in ".)":
+    if said[index].low.isdecimal() and index + 2 < len(said) and said[index + 1].low in ".)":
         return index + 2
     return index
 

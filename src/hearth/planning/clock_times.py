@@ -142,7 +142,7 @@ def _one(line: Line, index: int, is_cued: bool, cue: str) -> tuple[Clock, int] |
     if token.kind == "clock":
         return _digital(line, index, word)
     if token.kind == "hours":
-        return (Clock(int(word[:-1])), index + 1) if is_cued and word[:-1].isdigit() and int(word[:-1]) < 25 else None
+        return (Clock(int(word[:-1])), index + 1) if is_cued and word[:-1].isdecimal() and int(word[:-1]) < 25 else None
     relative = _relative(line, index, is_cued, cue)
     if relative is not None:
         return relative
@@ -174,16 +174,16 @@ def _numeric(line: Line, index: int, is_cued: bool, cue: str) -> tuple[Clock, in
     half = _half(line, index + 1)
     if half:
         whole, _, fraction = word.partition(".")
-        if len(whole) <= 2 and whole.isdigit() and len(fraction) in (0, 2):
+        if len(whole) <= 2 and whole.isdecimal() and len(fraction) in (0, 2):
             return _halved(int(whole), int(fraction or 0), 0, half, index + 2)
-        if word.isdigit() and len(word) in (3, 4):
+        if word.isdecimal() and len(word) in (3, 4):
             return _halved(int(word[:-2]), int(word[-2:]), 0, half, index + 2)
         return None
     if line.word(index + 1) in ("o'clock", "oclock", "o’clock") and _is_hour(word):
         return _bare(word), index + 2
     if not is_cued or (line.touches(index + 1) and line.tokens[index + 1].kind == "word"):
         return None
-    if cue in ("at", "@") and word.isdigit() and len(word) == 4 and int(word[:2]) < 24 and int(word[2:]) < 60:
+    if cue in ("at", "@") and word.isdecimal() and len(word) == 4 and int(word[:2]) < 24 and int(word[2:]) < 60:
         return Clock(int(word[:2]), int(word[2:])), index + 1
     whole, _, fraction = word.partition(".")
     if len(fraction) == 2 and _is_hour(whole) and int(fraction) < 60 and not is_unit_word(line.word(index + 1)):
@@ -248,11 +248,11 @@ def _hour_at(line: Line, index: int) -> tuple[Clock, int] | None:
     word = line.word(index)
     if word in _NAMED:
         return Clock(_NAMED[word].hour), index + 1
-    if not (word.isdigit() and _is_hour(word)) and not 1 <= ONES.get(word, 0) <= 12:
+    if not (word.isdecimal() and _is_hour(word)) and not 1 <= ONES.get(word, 0) <= 12:
         return None
     if line.touches(index + 1) and line.word(index + 1) not in _HALVES and line.tokens[index + 1].kind == "word":
         return None
-    hour = int(word) if word.isdigit() else ONES[word]
+    hour = int(word) if word.isdecimal() else ONES[word]
     half = _half(line, index + 1)
     if half:
         return _halved(hour, 0, 0, half, index + 2)
@@ -292,7 +292,7 @@ def _bare(word: str) -> Clock:
 
 
 def _is_hour(word: str) -> bool:
-    return len(word) <= 2 and word.isdigit() and int(word) <= 24
+    return len(word) <= 2 and word.isdecimal() and int(word) <= 24
 
 
 def _glued(line: Line, index: int) -> bool:

@@ -57,7 +57,7 @@ def holiday_day(line: Line, index: int, which: int) -> Reading:
 
 
 def is_year(word: str) -> bool:
-    return len(word) == 4 and word.isdigit() and 1900 <= int(word) <= 2199
+    return len(word) == 4 and word.isdecimal() and 1900 <= int(word) <= 2199
 
 
 def _date(year: int, month: int, number: int) -> dt.date | None:
@@ -111,7 +111,7 @@ def iso_date(line: Line, index: int) -> Reading:
 
 def numeric_date(line: Line, index: int) -> Reading:
     word = line.words[index]
-    mark = next(c for c in word if not c.isdigit())
+    mark = next(c for c in word if not c.isdecimal())
     a, b, year = (int(part) for part in word.split(mark))
     year += 2000 if year < 100 else 0
     found = _ordered(line, a, b, year, mark)
@@ -140,7 +140,7 @@ def month_first(line: Line, text: str, index: int, cue: str) -> Reading:
     """March 4th, March 4th, 2028, March 3-5, March 2028, March."""
     word = line.words[index]
     month, place = MONTHS[word], index + 1
-    if line.word(place) == "." and line.touches(place) and len(word) <= 4 and line.word(place + 1)[:1].isdigit():
+    if line.word(place) == "." and line.touches(place) and len(word) <= 4 and line.word(place + 1)[:1].isdecimal():
         place += 1
     place += line.word(place) == "the"
     number = day_number(line, place)
@@ -190,7 +190,7 @@ def day_number(line: Line, index: int) -> tuple[int, int] | None:
         place = index + 1 + (line.word(index + 1) == "-")
         second = ORDINALS.get(line.word(place), 0)
         return (TENS[word] + second, place + 1) if 1 <= second <= 9 else None
-    if not (1 <= len(word) <= 2 and word.isdigit() and 1 <= int(word) <= 31) or line.tokens[index].kind != "number":
+    if not (1 <= len(word) <= 2 and word.isdecimal() and 1 <= int(word) <= 31) or line.tokens[index].kind != "number":
         return None
     place = index + 1
     if line.touches(place) and line.tokens[place].kind == "word":
@@ -305,4 +305,4 @@ def ordinal_of(word: str) -> int:
 
 def count_of(word: str) -> int:
     """1 for "one" or "1", …; 0 for any other word."""
-    return int(word) if word.isdigit() and len(word) <= 3 else ONES.get(word, 0)
+    return int(word) if word.isdecimal() and len(word) <= 3 else ONES.get(word, 0)

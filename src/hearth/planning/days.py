@@ -116,7 +116,7 @@ def _special(line: Line, text: str, index: int, cue: str) -> Reading:
         return _edge(line, text, index)
     if word in ("rest", "remainder"):
         return _rest(line, text, index)
-    if word == "week" and line.words[index + 1 : index + 2] and line.word(index + 1).isdigit():
+    if word == "week" and line.words[index + 1 : index + 2] and line.word(index + 1).isdecimal():
         return calendar_week(line, index, cue)
     if word in SEASONS and is_year(line.word(index + 1)):
         begins = dt.date(int(line.word(index + 1)), SEASONS[word], 1)
@@ -417,7 +417,7 @@ def _early_or_late(line: Line, text: str, index: int, cue: str) -> Reading:
     elif line.word(place) in ("on", "in"):
         place += 1
     table = EARLY if word == "early" else LATE
-    if line.word(place) in table and word != "mid":
+    if line.word(place) and line.word(place) in table and word != "mid":
         if not (cue in ("in", "the", "on", "at", "by", "until") or place > index + 1 or line.word(index - 1) == "the"):
             return None
         return Said(part=table[line.word(place)]), place + 1
@@ -432,7 +432,7 @@ def _early_or_late(line: Line, text: str, index: int, cue: str) -> Reading:
     if word == "mid":
         return None
     name = next((n for n, part in PARTS.items() if part is said.part), "")
-    if name == "" and line.word(after) in table:
+    if name == "" and line.word(after) and line.word(after) in table:
         name, after = line.word(after), after + 1
     said.part = table.get(name, said.part)
     return said, after

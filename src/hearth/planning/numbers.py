@@ -19,6 +19,9 @@ _OPERATORS = {
     "times": "*",
 }  # fmt: skip
 _LONG_OPERATORS = {("divided", "by"): "/", ("multiplied", "by"): "*", ("to", "the", "power", "of"): "^"}
+_LONGEST_SUM = 60
+"""In tokens."""
+_COMMA_TAIL = re.compile(r",\d{1,2}(?![\d,]|\.\d)")
 _FUNCTIONS = frozenset({"sqrt", "sin", "cos", "tan", "log", "ln", "exp", "abs"})
 _SUM_WORDS = re.compile(
     r"\b(?:calculate|compute|what(?:'s|’s| is)|how much|work out|solve|evaluate|add up)\b", re.IGNORECASE
@@ -32,28 +35,30 @@ def find_numbers(text: str, said: Sequence[Token]) -> list[Slot]:
     codes = _codes(said)
     asks_for_sum = _SUM_WORDS.search(text[:4000]) is not None
     has_measure = False
+    no_sum_before = 0
     while index < len(said):
         token = said[index]
-        if index in codes:
+        is_name = token.kind == "word" and token.low not in NUMBER_WORDS and token.low not in ("a", "half", "square")
+        if index in codes or (is_name and not _may_be_unit_or_sum(token.low)):
             index += 1
             continue
-        if token.kind == "word" and token.low not in NUMBER_WORDS and token.low not in ("a", "half", "square"):
-            if token.low in _FUNCTIONS or token.low in UNIT_WORDS or token.low in UNITS:
-                found = _sum(text, said, index, asks_for_sum) or _asked_unit(text, said, index, has_measure)
-                if found is not None:
-                    slots.append(found[0])
-                    index = found[1]
-                    continue
-            index += 1
-            continue
-        found = _sum(text, said, index, asks_for_sum) or _measure(text, said, index)
+        found = None
+        if index >= no_sum_before:
+            found, scanned = _sum(text, said, index, asks_for_sum)
+            no_sum_before = scanned if scanned - index >= _LONGEST_SUM else 0
+        if found is None:
+            found = _asked_unit(text, said, index, has_measure) if is_name else _measure(text, said, index)
         if found is None:
             index += 1
             continue
         slots.append(found[0])
-        has_measure = True
+        has_measure = has_measure or not is_name
         index = max(found[1], index + 1)
     return slots
+
+
+def _may_be_unit_or_sum(word: str) -> bool:
+    return word in _FUNCTIONS or word in UNIT_WORDS or word in UNITS
 
 
 def _codes(said: Sequence[Token]) -> set[int]:
@@ -63,13 +68,13 @@ def _codes(said: Sequence[Token]) -> set[int]:
     n_digits = 0
     for index, token in enumerate(said):
         continues = bool(run) and token.start - said[run[-1]].end <= 1
-        if token.kind == "number" and token.low.isdigit() and (continues or not run):
+        if token.kind == "number" and token.low.isdecimal() and (continues or not run):
             run.append(index)
             n_digits += len(token.low)
             continue
         if _is_code(said, run, n_digits):
             found.update(run)
-        is_digits = token.kind == "number" and token.low.isdigit()
+        is_digits = token.kind == "number" and token.low.isdecimal()
         run, n_digits = ([index], len(token.low)) if is_digits else ([], 0)
     if _is_code(said, run, n_digits):
         found.update(run)
@@ -180,8 +185,13 @@ def _number(text: str, said: Sequence[Token], index: int) -> tuple[float, int, i
         return None
     if before in "-−" and (start < 2 or text[start - 2] in " ("):
         value, start = -value, start - 1
-    tail = text[end : end + 4]
-    if place == index + 1 and re.match(r",\d{1,2}(?![\d,])", tail) and "." not in token.low and index + 2 < len(said):
+    tail = text[end : end + 5]
+    if (
+        place == index + 1
+        and re.match(r",\d{1,2}(?![\d,]|\.\d)", tail)
+        and "." not in token.low
+        and index + 2 < len(said)
+    ):
         return value + (-1 if value < 0 else 1) * float(f"0.{said[index + 2].low}"), index + 3, start
     if re.match(r"[.,:/]\d", tail) and not tail.startswith(","):
         return None
@@ -202,15 +212,18 @@ def _asked_unit(text: str, said: Sequence[Token], index: int, has_measure: bool)
     return _made("unit", text, said[index].start, said[unit[1] - 1].end, {"unit": unit[0]}), unit[1]
 
 
-def _sum(text: str, said: Sequence[Token], index: int, asks_for_sum: bool) -> tuple[Slot, int] | None:
-    """A sum of at least two numbers, or a function of one; `expression` has signs for the words."""
+def _sum(text: str, said: Sequence[Token], index: int, asks_for_sum: bool) -> tuple[tuple[Slot, int] | None, int]:
+    """A sum of at least two numbers, or a function of one; `expression` has signs for the words.
+
+    Also the index up to which was looked, so that a long stretch that is no sum is not read again from each place.
+    """
     if said[index].low == "square":
-        return _square_root(text, said, index)
+        return _square_root(text, said, index), index
     parts: list[str] = []
     place, n_numbers, has_sign, depth = index, 0, False, 0
     last = index  # after the last number or closing bracket
     n_parts = 0
-    while place < len(said) and place - index < 60:
+    while place < len(said) and place - index < _LONGEST_SUM:
         token = said[place]
         wants_number = not parts or parts[-1] in "+-*/^(" or parts[-1] == "% of" or parts[-1] in _FUNCTIONS
         if wants_number:
@@ -218,9 +231,9 @@ def _sum(text: str, said: Sequence[Token], index: int, asks_for_sum: bool) -> tu
             if read is None:
                 break
             depth += parts[-1] == "("
-            n_numbers += parts[-1][-1:].isdigit()
+            n_numbers += parts[-1][-1:].isdecimal()
             place = read
-            if parts[-1][-1:].isdigit() and depth == 0:
+            if parts[-1][-1:].isdecimal() and depth == 0:
                 last, n_parts = place, len(parts)
             continue
         if token.low == ")" and depth:
@@ -238,12 +251,12 @@ def _sum(text: str, said: Sequence[Token], index: int, asks_for_sum: bool) -> tu
     parts = parts[:n_parts]
     is_function = bool(parts) and parts[0] in _FUNCTIONS and n_numbers >= 1
     if not is_function and (n_numbers < 2 or len(parts) < 3 or not (has_sign or asks_for_sum)):
-        return None
+        return None, place
     start = said[index].start
     expression = " ".join(parts).replace("( ", "(").replace(" )", ")").replace(" %", "%")
     for name in _FUNCTIONS:
         expression = expression.replace(f"{name} (", f"{name}(")
-    return _made("expression", text, start, said[last - 1].end, {"expression": expression}), last
+    return (_made("expression", text, start, said[last - 1].end, {"expression": expression}), last), last
 
 
 def _square_root(text: str, said: Sequence[Token], index: int) -> tuple[Slot, int] | None:

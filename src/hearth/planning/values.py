@@ -180,7 +180,7 @@ def find_phones(text: str, country: str) -> list[Slot]:
 
 def _phone(text: str, start: int, end: int, country: str) -> str | None:
     written = text[start:end]
-    digits = "".join(c for c in written if c.isdigit())
+    digits = "".join(c for c in written if c.isdecimal())
     if not 6 <= len(digits) <= 15 or _DATE_SHAPE.fullmatch(written):
         return None
     has_plus = written.lstrip("(").startswith("+")
