@@ -134,9 +134,11 @@ def parse_xml(data: bytes) -> ET.Element:
     parser.EndElementHandler = end
     parser.CharacterDataHandler = builder.data
     parser.StartDoctypeDeclHandler = refuse
-    try:
+    if not data.startswith((b"\xff\xfe", b"\xfe\xff")):  # UTF-16
         # Some servers pass on control characters of their entries; one of them must not make all others unreadable.
-        parser.Parse(re.sub(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]", b"", data), True)
+        data = re.sub(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]", b"", data)
+    try:
+        parser.Parse(data, True)
         return builder.close()
     except (expat.ExpatError, AssertionError) as error:
         raise ToolError(f"the server's answer is not WebDAV ({error}); check the url in hearth.toml") from None
