@@ -256,7 +256,7 @@ def _undo_draft(arguments: Mapping[str, object], result: Plain, call: CallContex
     effect="change",
     timeout_s=120,
     undo=_undo_draft,
-    answer="Draft to {to}: {subject}\n{text}[\nAttached: {attachments}]",
+    answer="Draft to {to}, subject “{subject}”:\n{text}[\nAttached: {attachments}]",
 )
 def draft_mail(
     to: Annotated[list[EmailAddress], Sink],
@@ -286,7 +286,7 @@ def draft_mail(
     return _draft(letter, letter.text, list(dict.fromkeys(paths)), call)
 
 
-@tool(effect="change", timeout_s=120, undo=_undo_draft, answer="Draft to {to}: {subject}\n{text}")
+@tool(effect="change", timeout_s=120, undo=_undo_draft, answer="Draft to {to}, subject “{subject}”:\n{text}")
 def draft_reply(mail: MailId, text: str, call: CallContext) -> Draft:
     """Write a reply to a mail as a draft. Nothing is sent until send_mail.
 
@@ -315,7 +315,7 @@ def draft_reply(mail: MailId, text: str, call: CallContext) -> Draft:
     return _draft(letter, said, [], call)
 
 
-@tool(effect="change", timeout_s=120, undo=_undo_draft, answer="Draft to {to}: {subject}[\n{text}]")
+@tool(effect="change", timeout_s=120, undo=_undo_draft, answer="Draft to {to}, subject “{subject}”[:\n{text}]")
 def draft_forward(mail: MailId, to: Annotated[list[EmailAddress], Sink], call: CallContext, text: str = "") -> Draft:
     """Pass a mail on to somebody else as a draft, with what was attached. Nothing is sent until send_mail.
 
