@@ -186,12 +186,8 @@ def _number(text: str, said: Sequence[Token], index: int) -> tuple[float, int, i
     if before in "-−" and (start < 2 or text[start - 2] in " ("):
         value, start = -value, start - 1
     tail = text[end : end + 5]
-    if (
-        place == index + 1
-        and re.match(r",\d{1,2}(?![\d,]|\.\d)", tail)
-        and "." not in token.low
-        and index + 2 < len(said)
-    ):
+    has_comma = place == index + 1 and "." not in token.low and _COMMA_TAIL.match(tail) is not None
+    if has_comma and index + 2 < len(said):
         return value + (-1 if value < 0 else 1) * float(f"0.{said[index + 2].low}"), index + 3, start
     if re.match(r"[.,:/]\d", tail) and not tail.startswith(","):
         return None
