@@ -111,7 +111,7 @@ PAGES = {"cli.md": commands, "config.md": settings, "tools.md": tools, "errors.m
 
 def outdated() -> list[str]:
     """Differences between the pages and the code."""
-    found = []
+    found: list[str] = []
     for name, make in PAGES.items():
         path = REFERENCE / name
         old = path.read_text() if path.exists() else ""
