@@ -74,8 +74,8 @@ def run(k: int) -> None:
     trace.planned(id, plan, None, ruling, 0.0)
     results = executor.run(id, plan, monitor.specs, NOW)
     answer = compose(plan, None, ruling, results, monitor.specs, NOW)
-    trace.finish(Episode(id, request, plan, None, ruling, results, answer, egress.disclosures(id)))
     memory.remember(request.text, kind="request", at=NOW, label=OWNER, key=id)
+    trace.finish(Episode(id, request, plan, None, ruling, results, answer, egress.disclosures(id)))
     assert answer.status == "done", answer
     assert len(calls) == given.steps, calls
 

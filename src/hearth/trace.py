@@ -97,6 +97,8 @@ class Trace:
         self._numbers: dict[str, int] = {}
         self._written: dict[str, dict[int, StepResult]] = {}
         """Results of open episodes that are on disk already, so that `finish` writes only the others."""
+        self._decided: dict[str, tuple[Plan | None, Refusal | None, Ruling | None]] = {}
+        """The same for what was decided."""
         self._lock = threading.Lock()
 
     # ── Writing ───────────────────────────────────────────────────────────────────────────────────────────
@@ -132,6 +134,8 @@ class Trace:
                 " WHERE number=?",
                 (*_decision(plan, refusal, ruling), planning_ms, number),
             )
+        with self._lock:
+            self._decided[id] = (plan, refusal, ruling)
 
     def steps(self, id: str, *, finished: Sequence[StepResult], started: Sequence[StartedStep]) -> None:
         """Record in one transaction what ended and what is about to begin; on disk when this returns.
@@ -158,17 +162,23 @@ class Trace:
         number = self._number(episode.id)
         with self._lock:
             written = self._written.get(episode.id)
+            decided = self._decided.get(episode.id, ())
         if written is None:
             written = {r.step: r for r in self._results(number)}
         missing = [r for r in episode.results if written.get(r.step) != r]
         with self._store.transaction() as cursor:
             for result in missing:
                 _write_result(cursor, number * N_MAX_STEPS + result.step, result, _dumps(result.value))
+            decision = (episode.plan, episode.refusal, episode.ruling)
+            if len(decided) != len(decision) or any(a is not b for a, b in zip(decided, decision, strict=True)):
+                cursor.execute(
+                    "UPDATE episode SET plan_json=?, refusal_json=?, ruling_json=? WHERE number=?",
+                    (*_decision(*decision), number),
+                )
             cursor.execute(
-                "UPDATE episode SET status='finished', plan_json=?, refusal_json=?, ruling_json=?, answer_json=?,"
-                " disclosures_json=?, planning_ms=?, duration_ms=?, rounds=? WHERE number=?",
+                "UPDATE episode SET status='finished', answer_json=?, disclosures_json=?, planning_ms=?,"
+                " duration_ms=?, rounds=? WHERE number=?",
                 (
-                    *_decision(episode.plan, episode.refusal, episode.ruling),
                     _dumps(_answer_to_json(episode.answer)),
                     _dumps([[d.host, d.n_bytes, d.reason, moment_text(d.at)] for d in episode.disclosures]),
                     episode.planning_ms,
@@ -179,6 +189,7 @@ class Trace:
             )
         with self._lock:
             self._written.pop(episode.id, None)
+            self._decided.pop(episode.id, None)
             self._numbers.pop(episode.id, None)
 
     def mark_undone(self, id: str, step: int) -> None:

@@ -36,13 +36,15 @@ class EventMemory:
     def remember(self, text: str, *, kind: str, at: dt.datetime, label: Label, key: str) -> str:
         """Append an event; the same `key` twice appends once and keeps the first text.
 
+        It is on disk with the record of the step or the episode it belongs to, which is written after it.
+
         Returns:
             The event's id, which is the key.
         Raises:
             StoreError: Nothing was written.
         """
         clean = text.encode(errors="replace").decode()
-        with self._store.transaction() as cursor:
+        with self._store.transaction(is_synced=False) as cursor:
             cursor.execute(
                 "INSERT INTO event (id, kind, at, at_unix_s, label, text) VALUES (?, ?, ?, ?, ?, ?)"
                 " ON CONFLICT (id) DO NOTHING",

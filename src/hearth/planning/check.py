@@ -9,6 +9,7 @@ allowed (the guard's question) and whether it is what the owner meant.
 from __future__ import annotations
 
 import difflib
+import functools
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -226,6 +227,7 @@ class _StepArguments:
         )
 
 
+@functools.cache
 def canonical(kind: str) -> str:
     """`types.canonical_type`, also inside `list[…]`."""
     kind = kind.strip()
