@@ -74,6 +74,7 @@ PEOPLE: dict[str, str | bytes] = {
     "many.vcf": card("Ben Carter", "UID:ben-c", "EMAIL:ben@example.org", "NOTE:My dentist\\, very gentle")
     + card("Ben Okafor", "UID:ben-o", "ORG:Harbour Ltd", "TEL:+44 20 7946 0958")
     + card("Margret Vogt", "UID:mum", "RELATED;VALUE=text:mum", "BDAY:--0412", version="4.0"),
+    "zimmer.vcf": card("Rolf Zimmer", "TITLE:Printer", "NICKNAME:rolf,Rollo"),
     "weiss.vcf": "BEGIN:VCARD\nVERSION:3.0\nFN:Dr. Weiss\nROLE:Vet\nTEL:030 5\nEND:VCARD\n",
     "anna.vcf": card("Anna Maria Schmidt", "UID:anna", "RELATED;TYPE=spouse;VALUE=text:Tom", "BDAY:19900503T000000Z"),
 }
@@ -152,6 +153,7 @@ def test_a_card_is_read_whole(owner: Home) -> None:
         ("Anna Schmidt", "Anna Maria Schmidt"),
         ("Marg", "Margret Vogt"),
         ("Harbour", "Ben Okafor"),
+        ("the printer", "Rolf Zimmer"),
     ],
 )
 def test_a_person_is_found_by_every_name(owner: Home, said: str, name: str) -> None:
@@ -259,7 +261,8 @@ def test_entities_are_the_names_a_person_goes_by(owner: Home) -> None:
     assert found["Zoë Müller"] == Entity("Zoë Müller", "person", ("Zoë", "Müller", "Zed", "Zozo"))
     assert found["Ben Carter"].aliases == ("Ben", "Carter", "dentist")
     assert {"Margret", "Vogt", "mum", "mother", "mom"} <= set(found["Margret Vogt"].aliases)
-    assert set(found["Dr. Weiss"].aliases) == {"Weiss", "Vet", "vet"}
+    assert set(found["Dr. Weiss"].aliases) == {"Weiss", "vet"}
+    assert found["Rolf Zimmer"].aliases == ("Rolf", "Zimmer", "Rollo"), "a title may be a thing; a name counts once"
     assert "spouse" not in found["Anna Maria Schmidt"].aliases
     assert [e.name for e in entities(owner.workspace)] == sorted(found, key=str.casefold)
     assert entities(InMemoryWorkspace({"contacts/bad.vcf": b"\x00"})) == ()

@@ -43,7 +43,18 @@ _RELATIONS = frozenset().union(*_SAME, _KINDS, *_KINDS.values()) | {
     *("aunt", "uncle", "cousin", "niece", "nephew", "friend", "boss", "colleague", "dentist", "vet", "plumber"),
     *("electrician", "landlord", "landlady", "lawyer", "accountant", "teacher", "coach", "trainer", "hairdresser"),
     *("barber", "babysitter", "nanny", "cleaner", "gardener", "mechanic", "therapist", "physio", "optician", "midwife"),
-    *("pharmacist", "tutor", "carpenter", "painter", "electrician"),
+    *(
+        "pharmacist",
+        "tutor",
+        "carpenter",
+        "painter",
+        "roofer",
+        "architect",
+        "pastor",
+        "notary",
+        "handyman",
+        "caretaker",
+    ),
 }
 
 
@@ -55,11 +66,16 @@ def entities(workspace: Workspace) -> tuple[Entity, ...]:
     found: dict[tuple[str, tuple[str, ...]], Entity] = {}
     for file in read_cards(workspace).values():
         for card in file.cards:
-            labels = _labels(card)
-            said = {word for text in (*labels, *card.categories, card.notes) for word in relations_in(text)}
+            texts = (*card.titles, *card.related, *card.categories, card.notes)
+            said = {word for text in texts for word in relations_in(text)}
             alike = {other for word in said for other in synonyms(word)}
-            names = (*_parts_of(card), *card.nicknames, *labels, *sorted(said | alike))
-            aliases = tuple(n for n in dict.fromkeys(names) if n and n != card.name and len(n) <= MAX_ALIAS_CHARS)
+            # Not whole titles: whoever speaks of the printer seldom means the person who is one.
+            names = (*_parts_of(card), *card.nicknames, *sorted(said | alike))
+            once: dict[str, str] = {}
+            for name in names:
+                if name and name != card.name and len(name) <= MAX_ALIAS_CHARS:
+                    once.setdefault(folded(name), name)
+            aliases = tuple(once.values())
             found.setdefault((card.name, aliases), Entity(card.name, "person", aliases))
     return tuple(sorted(found.values(), key=lambda entity: (folded(entity.name), entity.aliases)))
 
