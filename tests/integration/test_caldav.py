@@ -6,12 +6,15 @@ import dataclasses
 import datetime as dt
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from tests.integration.conftest import USER, DavAccount, DavServer, OpenEgress, running_radicale
 
 from hearth.errors import Conflict, EgressError, NotFound, ToolError, TransientToolError
 from hearth.functions import to_plain
+from hearth.guard.egress import Egress
+from hearth.store import Store
 from hearth.testing import FIXED_NOW, ClosedEgress, make_call
 from hearth.tools import mirror
 from hearth.tools.calendar import add_event, cancel_event, find_events, move_event, next_event
@@ -278,3 +281,19 @@ def test_a_thousand_events_are_taken_over(account: DavAccount) -> None:
     found = find_events(account.call("k1"), "event 999")
     assert [e.title for e in found] == ["Event 999"]
     assert len(account.folder.for_call("r").list("calendar")) == 1000
+
+
+def test_through_the_real_door_every_request_is_written_down(account: DavAccount, store: Store) -> None:
+    port = urlsplit(account.url).port
+    door = Egress([f"127.0.0.1:{port}"], store, clock=lambda: FIXED_NOW)
+    door.purpose = "episode"
+    event = add_event(dataclasses.replace(account.call("k1"), egress=door), "Lunch", at(24, 13))
+    (name,) = account.on_server()
+    assert name == f"{event.id}.ics"
+    looked, put = door.disclosures("episode")
+    assert (looked.host, looked.reason) == ("127.0.0.1", "add an entry of your calendar")
+    assert put.n_bytes > len("SUMMARY:Lunch")
+    shut = Egress(["dav.example.org"], store, clock=lambda: FIXED_NOW)
+    with pytest.raises(ToolError, match=r'may not be reached: .*add "127\.0\.0\.1" to `allow` under \[network\]'):
+        add_event(dataclasses.replace(account.call("k2"), egress=shut), "Dinner", at(24, 19))
+    assert len(account.on_server()) == 1
