@@ -27,6 +27,8 @@ CONTEXT = Context(
         Entity("Mark Twain", "person"),
         Entity("April Jones", "person"),
         Entity("José Álvarez", "person"),
+        Entity("Sue Hart", "person", ("Mum",)),
+        Entity("Dr. Ines Roth", "person"),
         Entity("Living Room", "room", ("lounge",)),
         Entity("shopping list", "list"),
     ),
@@ -190,6 +192,9 @@ VALUES: list[tuple[str, list[tuple[str, str, dict[str, object]]]]] = [
     ("remind Dr. Lee about it", [("unknown_person", "Dr. Lee", {"name": "Dr. Lee"})]),
     ("pay €45.50 to Clara", [("quantity", "€45.50", {"number": 45.5, "unit": "EUR"}), ("unknown_person", "Clara", {})]),
     ("fly to Paris", []),
+    ("call Mrs. Okoro and dr weber", [("person", "Mrs. Okoro", {"name": "Ben Okoro"}), ("person", "dr weber", {"name": "Anna Weber"})]),
+    ("a gift for mum", [("person", "mum", {"name": "Sue Hart"})]),
+    ("ask Dr. Ines Roth or ines", [("person", "Dr. Ines Roth", {"name": "Dr. Ines Roth"}), ("person", "ines", {"name": "Dr. Ines Roth"})]),
     ("convert 100 fahrenheit to celsius", [("quantity", "100 fahrenheit", {"number": 100, "unit": "fahrenheit"}), ("unit", "celsius", {"unit": "celsius"})]),
     ("5 miles in km", [("quantity", "5 miles", {"number": 5, "integer": 5, "unit": "mile"}), ("unit", "km", {"unit": "kilometer"})]),
     ("how many cups in 2 litres", [("unit", "cups", {"unit": "cup"}), ("quantity", "2 litres", {"unit": "liter"})]),
@@ -269,6 +274,10 @@ def test_a_changed_context_is_not_mistaken_for_the_one_before() -> None:
     for name in ("Mia Berg", "Noa Lind", "Mia Berg"):
         (slot,) = find_slots("call mia and noa", NOW, Context(entities=(Entity(name, "person"),)))
         assert slot.views["name"] == name
+
+
+def test_slots_can_be_kept_in_a_set() -> None:
+    assert len({*find("call ben and anna"), *find("call ben and anna")}) == 2
 
 
 def test_every_slot_has_its_text_as_a_view() -> None:

@@ -36,7 +36,8 @@ def joined(text: str, found: Sequence[TimeSaid], now: dt.datetime) -> list[Slot]
             donor = day or _coming_day(found, place)
             if donor is not None:
                 changed[place] = _with_day(said, donor)
-        names_day = said.first is not None and said.after is None and slot.cue != "to"
+        is_to_come = said.first is not None and (said.after is None or said.first > now.date())
+        names_day = is_to_come and not said.bound and slot.cue != "to"
         if names_day or (said.repeat and said.clock is not None):
             day = said
     for place, (slot, said, _) in enumerate(found):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 
-from hearth.planning.clock_times import Line
+from hearth.planning.clock_times import RANGE_MARKS, Line
 from hearth.planning.dates import (
     DATE_CUES,
     ORDINALS,
@@ -166,7 +166,9 @@ def _weekday(line: Line, text: str, index: int, cue: str, is_joined: bool) -> Re
 
 
 def _is_followed_by_time(line: Line, index: int) -> bool:
-    """ "sat 7:30pm", "sun morning"."""
+    """ "sat 7:30pm", "sun morning", "mon-fri"."""
+    if line.word(index) in RANGE_MARKS and line.word(index + 1) in WEEKDAYS:
+        return True
     if line.word(index) in PARTS:
         return line.word(index) not in MEALS
     if index >= len(line.tokens) or line.tokens[index].kind not in ("clock", "number"):

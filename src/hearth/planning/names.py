@@ -23,12 +23,10 @@ WORDS_THAT_ARE_NAMES = frozenset(
         "charity melody harmony robin martin jay bob tip buck chip chuck dick randy rick sally peg dot bea "
         "angel star sky ocean river rain storm winter autumn spring sunny misty eve noel christian christmas "
         "love king prince major judge page paige miles lance pierce wade trip ward gay basil ginger olive "
-        "hazel myrtle clay flint stone rock stew max an so min long young see can are is in so do ha hi yes "
-        "no my me mom mum dad nan home work office bank doctor list shopping groceries notes note mail file "
-        "car van house garden kitchen study hall den bath light lights tv radio park case bell cook baker "
-        "smith miller day short small brown white black green gray grey west north love best price rice fish "
-        "wolf fox bird lamb bush wood woods hill field ford bridge church temple wall gates banks rivers "
-        "waters winters mason carpenter taylor tailor fisher hand"
+        "hazel myrtle clay flint stone rock stew max an min long young see can are case bell cook baker smith "
+        "miller day short small brown white black green gray grey west north best price rice fish wolf fox "
+        "bird lamb bush wood woods hill field ford bridge church temple wall gates banks rivers waters "
+        "winters mason carpenter taylor tailor fisher hand"
     )
 )
 """Names that are English words too; they need a capital inside the sentence or a cue."""
@@ -57,7 +55,7 @@ _NOT_A_NAME = frozenset(
         "please monday english linkedin github twitter youtube spotify"
     )
 )
-_TITLES = frozenset({"dr", "mr", "mrs", "ms", "prof"})
+_TITLES = frozenset({"dr", "mr", "mrs", "ms", "miss", "prof", "herr", "frau"})
 _POSSESSIVES = frozenset({"'s", "'"})
 _AUXILIARIES = frozenset(listed("you i we they he she it the there my this that be not"))
 
@@ -68,6 +66,8 @@ class _Names:
 
     starts: dict[str, list[tuple[tuple[str, ...], tuple[Entity, ...], bool]]] = field(default_factory=dict)
     """First word → (all words, entities, is a full name), the longest first."""
+    last: dict[str, list[Entity]] = field(default_factory=dict)
+    """Last name → people; it counts after a title ("Mrs. Okoro")."""
 
 
 _KEPT: OrderedDict[int, tuple[tuple[Entity, ...], _Names]] = OrderedDict()
@@ -82,7 +82,8 @@ def find_names(text: str, said: Sequence[Token], context: Context) -> list[Slot]
     while index < len(said):
         token = said[index]
         if token.kind == "word":
-            found = _known(text, said, index, names) or _unknown(text, said, index)
+            found = _known(text, said, index, names) or _titled(text, said, index, names)
+            found = found or _unknown(text, said, index)
             if found is not None:
                 slots.append(found[0])
                 index = found[1]
@@ -104,10 +105,16 @@ def _names(entities: tuple[Entity, ...]) -> _Names:
 
 
 def _indexed(entities: tuple[Entity, ...]) -> _Names:
+    names = _Names()
     meant: dict[tuple[str, ...], tuple[list[Entity], bool]] = {}
     for entity in entities:
         full = tuple(token.low for token in tokens(entity.name))
         forms = {full: True}
+        while entity.kind == "person" and len(full) > 1 and full[0] in {*_TITLES, "."}:
+            full = full[1:]
+            forms.setdefault(full, True)
+        if entity.kind == "person" and len(full) > 1:
+            names.last.setdefault(full[-1], []).append(entity)
         for alias in entity.aliases:
             forms.setdefault(tuple(token.low for token in tokens(alias)), True)
         if entity.kind == "person" and len(full) > 1:
@@ -118,7 +125,6 @@ def _indexed(entities: tuple[Entity, ...]) -> _Names:
                 if entity not in people:
                     people.append(entity)
                 meant[words] = (people, was_full or is_full)
-    names = _Names()
     for words, (people, is_full) in meant.items():
         names.starts.setdefault(words[0], []).append((words, tuple(people), is_full))
     for options in names.starts.values():
@@ -156,14 +162,30 @@ def _counts(text: str, said: Sequence[Token], index: int, entity: Entity) -> boo
         return True
     before = said[index - 1].low if index else "."
     after = said[index + 1].low if index + 1 < len(said) else ""
-    if entity.name.lower() == word and word in ("mom", "mum", "dad", "nan"):
-        return True
     if word in MONTHS and before in ("in", "of", "on", "since", "until", "by", "this", "next", "last"):
         return False
     if before in _BEFORE_A_PERSON or after == "'s":
         return after not in _AUXILIARIES
     starts_sentence = before in (".", "!", "?", ";", ":", '"') or index == 0
     return text[said[index].start].isupper() and not starts_sentence and after not in _AUXILIARIES
+
+
+def _titled(text: str, said: Sequence[Token], index: int, names: _Names) -> tuple[Slot, int] | None:
+    """ "Mrs. Okoro", "dr weber": people by their last name."""
+    if said[index].low not in _TITLES:
+        return None
+    place = index + 1
+    if place < len(said) and said[place].low == ".":
+        place += 1
+    people = names.last.get(said[place].low, ()) if place < len(said) else ()
+    if not people:
+        return None
+    start, end = said[index].start, said[place].end
+    views: dict[str, Plain] = {"name": people[0].name if len(people) == 1 else text[said[place].start : end]}
+    if len(people) > 1:
+        views["candidates"] = [person.name for person in people]
+    slot = Slot("person", start, end, text[start:end], views, "", start, is_ambiguous=len(people) > 1)
+    return slot, place + 1
 
 
 def _unknown(text: str, said: Sequence[Token], index: int) -> tuple[Slot, int] | None:

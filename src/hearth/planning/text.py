@@ -25,7 +25,7 @@ class Slot:
     end: int
     """One past its last character."""
     text: str
-    views: Mapping[str, Plain] = field(default_factory=dict)
+    views: Mapping[str, Plain] = field(default_factory=dict, hash=False)
     """The value in every form a parameter may want, in Hearth's plain encoding (ISO 8601). See `find_slots`."""
     cue: str = ""
     """The words just before that say its part, lower case: `at`, `from`, `until`, `by`, `for`, `to`, `every`, …"""

@@ -324,7 +324,10 @@ def _to_another(line: Line, text: str, first: tuple[Said, int], cue: str) -> Rea
         return None
     if mark == "to" and (line.is_moving or cue == "to"):
         return None
-    second = _composed(line, text, _element(line, text, place + 1, "until"))
+    last_day = _element(line, text, place + 1, "until")
+    second = _composed(line, text, last_day)
+    if second is not None and (second[0].to_clock or (second[0].clock and mark in RANGE_MARKS and not said.clock)):
+        second = last_day  # "Monday-Friday 9-5": the hours are of every day
     if second is None or second[0].first is None or second[0].repeat or second[0].to_clock:
         return None
     last, after = second
