@@ -8,7 +8,7 @@ showed this very combination. Tool texts and examples count beside the votes: a 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,14 +16,13 @@ from numpy.typing import NDArray
 from hearth.planning.check import canonical, fits
 from hearth.planning.lessons import LessonStep, Result, Several, Source
 from hearth.planning.offered import Offered
-from hearth.planning.remembered import NOTHING, Remembered, targets_of
+from hearth.planning.remembered import NOTHING, Remembered
 from hearth.types import TYPE_NAMES, Parameter, ToolSpec
 
 N_NEIGHBOURS = 25
 N_CANDIDATES = 8
 _SHARPNESS = 8.0
 """Power of a likeness in its vote: near neighbours count far more than far ones."""
-_W_LEANING = 1.0
 _W_TEXT = 0.6
 """Weight of a tool's own words beside the votes."""
 _SAME = 0.9
@@ -38,13 +37,23 @@ class Candidate:
 
     steps: tuple[LessonStep, ...]
     """Empty: refuse."""
-    score: float
     likeness: float
     """To the nearest demonstration, example or tool text it rests on."""
     rests_on: tuple[str, ...] = ()
+    form: NDArray[np.float32] | None = None
+    """Of that demonstration or tool."""
+    votes: float = 0.0
+    """Share of the neighbours that did just this."""
+    kin: float = 0.0
+    """Share of the neighbours whose tools share words with these."""
+    text: float = 0.0
+    """Likeness to what the tools say of themselves."""
+    leaning: float = 0.0
+    """How much the rule over all demonstrations means these tools."""
 
     @property
     def leaves(self) -> tuple[str, ...]:
+        """The tools whose results no other step uses: what is asked for."""
         used = {s.step for step in self.steps for s in results_of(step)}
         return tuple(step.tool for index, step in enumerate(self.steps) if index not in used)
 
@@ -137,23 +146,26 @@ class Ballot:
             extra = self._best_of(tool, likeness) or self._of_tool(tool, float(self._texts[self._place(tool), unit]))
             if extra is not None:
                 best.setdefault(skeleton(extra.steps), extra)
-        scored = []
+        found = []
         for key, candidate in best.items():
-            words = self._words(candidate.leaves)
-            score = own.get(key, 0.0) + sum(for_word.get(w, 0.0) for w in words) / len(words)
-            texts = [float(self._texts[self._place(tool), unit]) for tool in candidate.leaves]
-            score += _W_TEXT * (sum(texts) / len(texts) if texts else 0.0)
-            score += _W_LEANING * self._leaning(unit, candidate.leaves)
-            scored.append(Candidate(candidate.steps, score, candidate.likeness, candidate.rests_on))
-        scored.sort(key=lambda c: (-c.score, c.rests_on, str(c.leaves)))
-        return scored[:N_CANDIDATES]
+            leaves = candidate.leaves
+            words = self._words(leaves)
+            texts = [float(self._texts[self._place(tool), unit]) for tool in leaves]
+            found.append(
+                replace(
+                    candidate,
+                    votes=own.get(key, 0.0),
+                    kin=sum(for_word.get(w, 0.0) for w in words) / len(words),
+                    text=sum(texts) / len(texts) if texts else 0.0,
+                    leaning=self._leaning(unit, leaves),
+                )
+            )
+        found.sort(key=lambda c: (-(c.votes + c.kin + _W_TEXT * c.text + c.leaning), c.rests_on, c.leaves))
+        return found[:N_CANDIDATES]
 
-    def nearest_tool(self, unit: int) -> tuple[str, float]:
-        """The tool whose own words are nearest, with its likeness."""
-        if not self._offered.names:
-            return "", 0.0
-        index = int(np.argmax(self._texts[:, unit]))
-        return self._offered.names[index], float(self._texts[index, unit])
+    def nearest_tool(self, unit: int) -> str:
+        """The tool whose own words are nearest."""
+        return self._offered.names[int(np.argmax(self._texts[:, unit]))]
 
     def _leaning(self, unit: int, leaves: Sequence[str]) -> float:
         """How much the rule over all demonstrations means these tools."""
@@ -174,11 +186,11 @@ class Ballot:
 
     def _of_row(self, row: int, likeness: float) -> Candidate:
         lesson = self._remembered.lesson(self._remembered.rows[row])
-        return Candidate(lesson.steps, 0.0, likeness, (lesson.demonstration,))
+        return Candidate(lesson.steps, likeness, (lesson.demonstration,), self._remembered.form(row))
 
     def _of_tool(self, tool: str, likeness: float) -> Candidate | None:
         steps = steps_for(tool, self._offered.tools)
-        return Candidate(steps, 0.0, likeness, (f"tool:{tool}",)) if steps else None
+        return Candidate(steps, likeness, (f"tool:{tool}",), self._offered.forms[self._place(tool)]) if steps else None
 
     def _best_of(self, tool: str, likeness: NDArray[np.float32]) -> Candidate | None:
         """The most alike demonstration that asked for `tool` alone."""
@@ -223,7 +235,7 @@ def _merged(older: Candidate | None, newer: Candidate) -> Candidate:
     if older is None:
         return newer
     rests_on = tuple(dict.fromkeys((*older.rests_on, *newer.rests_on)))[:5]
-    return Candidate(older.steps, 0.0, max(older.likeness, newer.likeness), rests_on)
+    return replace(older, rests_on=rests_on)
 
 
 # ── Plans nobody showed ───────────────────────────────────────────────────────────────────────────────────

@@ -52,6 +52,14 @@ class Likeness:
         texts = [f"{spec.name.replace('_', ' ')}: {spec.description}" for spec in tools]
         return self._forms(texts, [concepts(re.findall(r"[a-z'-]+", text.lower())) for text in texts])
 
+    def of_words(self, words: Sequence[str], form: NDArray[np.float32]) -> float:
+        """Likeness in concepts alone of a request's remaining words to a form, in [0, 1]."""
+        names = [self._place[name] for name in concepts(words) if name in self._place]
+        mine = self._weight[names]
+        theirs = form[-len(self._place) :]
+        length = float(np.linalg.norm(mine)) * float(np.linalg.norm(theirs))
+        return float(mine @ theirs[names]) / length if length > 0 else 0.0
+
     def _forms(self, texts: Sequence[str], signs: Sequence[Iterable[str]]) -> NDArray[np.float32]:
         embedded = self._encoder.encode(texts)
         marked = np.zeros((len(texts), len(self._place)), dtype=np.float32)

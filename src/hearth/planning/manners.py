@@ -43,6 +43,7 @@ _CONTENT_RATE = 0.7
 """Chance that a word never seen before belongs to an argument rather than to the way of asking."""
 _QUOTED_RATE = 0.9
 _DOUBT = 2.0
+_WORDING_DOUBT = 3.0
 _SIGN_WEIGHT = 0.7
 """Words of a request are not independent."""
 _N_SIGNS = 2
@@ -195,6 +196,8 @@ class Manners:
         self._tools: dict[str, _ToolManner] = {}
         self._by_name: dict[str, Manner] = {}
         self._all = Manner(Occurrences())
+        self._frames: Counter[str] = Counter()
+        self._n_frames = 0
 
     def learn(self, lesson: Lesson) -> None:
         self._count(lesson, 1)
@@ -222,8 +225,10 @@ class Manners:
                         general.count_stretches(words, source, n)
                 for first, last in stretches_of(source):
                     outside -= set(range(first, last))
+            self._n_frames += n
             for word in {words[i] for i in outside}:
                 tool.frame[word] += n
+                self._frames[word] += n
 
     # ── Reading ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -236,6 +241,19 @@ class Manners:
         """The words `tool` was asked for with, arguments left out."""
         found = self._tools.get(tool)
         return found.frame if found else Counter()
+
+    def wording(self, tools: Iterable[str], words: Iterable[str]) -> float:
+        """How much more often `words` are used to ask for `tools` than for any (mean log ratio, 0 for new tools)."""
+        frames = [found for tool in tools if (found := self._tools.get(tool)) is not None]
+        n_here = sum(found.occurred.n_steps for found in frames)
+        if not n_here or not self._n_frames:
+            return 0.0
+        ratios = []
+        for word in words:
+            rate = (self._frames[word] + 0.5) / (self._n_frames + 1)
+            here = sum(found.frame[word] for found in frames)
+            ratios.append(math.log((here + _WORDING_DOUBT * rate) / (n_here + _WORDING_DOUBT) / rate))
+        return sum(ratios) / math.sqrt(len(ratios)) if ratios else 0.0
 
     def levels(self, tool: str, name: str) -> list[Manner]:
         """From the most general to the most particular."""

@@ -8,49 +8,33 @@ English.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hearth.errors import PlanError
-from hearth.planning.binding import Bound, Unit, bind
+from hearth.planning.binding import Unit
 from hearth.planning.check import canonical, check_plan
-from hearth.planning.choosing import Ballot, Candidate
-from hearth.planning.lessons import Result, tokens_of
-from hearth.planning.manners import Manners, signs_of
+from hearth.planning.choosing import Ballot
+from hearth.planning.lessons import tokens_of
+from hearth.planning.manners import Manners
 from hearth.planning.offered import Offered
+from hearth.planning.proposing import Part, Proposal, joined, rests_on_unserved
 from hearth.planning.readable import why_unreadable
 from hearth.planning.remembered import Remembered
 from hearth.planning.slots import clauses, find_slots
-from hearth.planning.text import listed
-from hearth.planning.thesaurus import KNOWN_WORDS
 from hearth.protocols import Encoder
 from hearth.store import Store
-from hearth.types import (
-    Argument,
-    Context,
-    Demonstration,
-    Effect,
-    Parameter,
-    Plan,
-    Ref,
-    Refusal,
-    Request,
-    Step,
-    ToolSpec,
-)
+from hearth.types import Context, Demonstration, Effect, Offer, Plan, Refusal, Request, ToolSpec
 
-_LEAST_CONFIDENCE: dict[Effect, float] = {"none": 0.35, "change": 0.5, "send": 0.6}
+_LEAST_CONFIDENCE: dict[Effect, float] = {"none": 0.4, "change": 0.55, "send": 0.65}
 """A plan less sure than this is not proposed; the more a step does, the surer it must be."""
 _N_LESSONS_PER_TOOL = 40
 _N_LESSONS = 1_000
 """How many lessons the manners of speaking are counted from, the newest of each tool first."""
-_PRICE_MISSING, _PRICE_UNUSED, _PRICE_STRANGE, _PRICE_DOUBT = 0.6, 0.35, 0.12, 0.1
-_PRICE_IDLE = 0.4
-_SURE = 1.0
-_MAX_STRANGE = 4
 
 
 class RecallPlanner:
@@ -70,7 +54,7 @@ class RecallPlanner:
         self._offered: Offered | None = None
         self._manners: Manners | None = None
         self._learnt: dict[str, tuple[int, ...]] = {}
-        self._usable: tuple[int, np.ndarray] | None = None
+        self._usable: tuple[int, NDArray[np.bool_]] | None = None
 
     # ── Memory ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -119,7 +103,8 @@ class RecallPlanner:
             return Refusal("unreadable", "The request holds no words; say what you would like done.", planner=self.name)
         forms = self._remembered.likeness.of_requests([text] * len(units), [unit.tokens for unit in units])
         ballot = Ballot(self._remembered, offered, self._usable_rows(offered), forms)
-        return _Proposal(ballot, units, offered, self._counted()).answer(self.name)
+        proposal = Proposal(ballot, units, offered, self._counted(), self._remembered.likeness)
+        return self._answered(proposal.parts(), offered)
 
     # ── What is derived from memory ───────────────────────────────────────────────────────────────────────
 
@@ -129,7 +114,7 @@ class RecallPlanner:
             self._usable = None
         return self._offered
 
-    def _usable_rows(self, offered: Offered) -> np.ndarray:
+    def _usable_rows(self, offered: Offered) -> NDArray[np.bool_]:
         """Rows whose every tool is on offer."""
         if self._usable is None or self._usable[0] != self._remembered.n_changes:
             known = offered.place
@@ -172,154 +157,84 @@ class RecallPlanner:
                     self._manners.forget(lesson)
                 del self._learnt[id]
 
+    # ── The answer ────────────────────────────────────────────────────────────────────────────────────────
 
-# ── One request ───────────────────────────────────────────────────────────────────────────────────────────
-
-
-@dataclass(frozen=True, slots=True)
-class _Option:
-    """One way to serve a unit, filled."""
-
-    candidate: Candidate
-    bound: Bound
-    score: float
-
-    @property
-    def is_nothing(self) -> bool:
-        return not self.candidate.steps
-
-
-class _Proposal:
-    """Puts the plan for one request together."""
-
-    def __init__(self, ballot: Ballot, units: Sequence[Unit], offered: Offered, manners: Manners) -> None:
-        self._ballot = ballot
-        self._units = units
-        self._offered = offered
-        self._tools = offered.tools
-        self._manners = manners
-
-    def answer(self, planner: str) -> Plan | Refusal:
-        if len(self._units) == 1:
-            return self._finished(self._ranked(0, False, ())[:1], planner)
-        parts = self._composed()
-        whole = self._ranked(0, True, ())[0]
-        by_parts = sum(part.score for part in parts if not part.is_nothing) / len(parts)
-        if not whole.is_nothing and whole.score > by_parts:
-            return self._finished([whole], planner)
-        return self._finished(parts, planner)
-
-    def _composed(self) -> list[_Option]:
-        parts: list[_Option] = []
-        steps: list[Step] = []
-        for unit in range(1, len(self._units)):
-            best = self._ranked(unit, False, steps)[0]
-            parts.append(best)
-            if not best.is_nothing:
-                steps += _shifted(best.bound, len(steps))
-        return parts
-
-    def _ranked(self, unit: int, is_long: bool, earlier: Sequence[Step]) -> list[_Option]:
-        options = [_Option(Candidate((), 0.0, 0.0), Bound([]), 0.0)]
-        for candidate in self._ballot.candidates(unit, is_long=is_long, may_refer=bool(earlier)):
-            option = self._option(candidate, self._units[unit], earlier)
-            if option is not None:
-                options.append(option)
-        return sorted(options, key=lambda o: -o.score)
-
-    def _option(self, candidate: Candidate, unit: Unit, earlier: Sequence[Step]) -> _Option | None:
-        if not candidate.steps:
-            return _Option(candidate, Bound([]), candidate.score)
-        bound = bind(candidate.steps, unit, self._tools, self._manners)
-        if not self._connected(bound, earlier):
-            return None
-        score = candidate.score - _PRICE_MISSING * len(bound.missing)
-        unused = [
-            place
-            for place, token in enumerate(unit.tokens)
-            if token.slot is not None and place not in bound.used and token.word not in ("<number>", "<unit>")
-        ]
-        strange = self._strange(candidate, bound, unit)
-        score -= _PRICE_UNUSED * len(unused) + _PRICE_STRANGE * min(strange, _MAX_STRANGE)
-        score -= _PRICE_IDLE * self._n_idle(candidate, bound, unit)
-        score -= sum(_PRICE_DOUBT * min(4.0, max(0.0, _SURE - s)) for s in bound.scores)
-        return _Option(candidate, bound, score)
-
-    def _n_idle(self, candidate: Candidate, bound: Bound, unit: Unit) -> int:
-        """How many look-ups would run without a word of what to look for."""
-        if "thing:last" in signs_of(unit.words):
-            return 0
-        used = {ref.step for step in bound.steps for ref in step.refs()}
-        return sum(index in used and not step.arguments for index, step in enumerate(bound.steps))
-
-    def _connected(self, bound: Bound, earlier: Sequence[Step]) -> bool:
-        """Give the steps that use another clause's result the latest fitting one; False when there is none."""
-        for opening in bound.openings:
-            step = bound.steps[opening.step]
-            parameter = self._tools[step.tool].parameter(opening.parameter)
-            if parameter is None:
-                return False
-            found = self._earlier_result(opening.result, parameter, earlier)
-            if found is None:
-                return False
-            ref = Ref(found.step - len(earlier), found.path)  # counted from this clause's first step
-            value: Argument = [ref] if opening.is_list else ref
-            bound.steps[opening.step] = replace(step, arguments={**step.arguments, opening.parameter: value})
-        return True
-
-    def _earlier_result(self, wanted: Result, parameter: Parameter, earlier: Sequence[Step]) -> Ref | None:
-        for index in range(len(earlier) - 1, -1, -1):
-            if earlier[index].tool == wanted.tool:
-                return Ref(index, wanted.path)
-        kind = canonical(parameter.type)
-        kind = kind[5:-1] if kind.startswith("list[") else kind
-        for index in range(len(earlier) - 1, -1, -1):
-            for name, given in self._tools[earlier[index].tool].fields.items():
-                if canonical(given) == kind != "text":
-                    return Ref(index, (name,))
-        return None
-
-    def _strange(self, candidate: Candidate, bound: Bound, unit: Unit) -> int:
-        """How many words are neither part of an argument nor known as a way of asking for these tools."""
-        frames = [self._manners.frame(step.tool) for step in candidate.steps]
-        return sum(
-            token.word.isalpha()
-            and place not in bound.used
-            and token.word not in _PLAIN_WORDS
-            and not any(frame[token.word] > 0 for frame in frames)
-            for place, token in enumerate(unit.tokens)
+    def _answered(self, parts: Sequence[Part], offered: Offered) -> Plan | Refusal:
+        """A plan of the parts that can be served; a question or a refusal when none can."""
+        served: list[bool] = []
+        for number, part in enumerate(parts):
+            served.append(_is_served(part, offered) and not rests_on_unserved(parts, [*served, True], number))
+        done = [part for part, is_done in zip(parts, served) if is_done]
+        left = [part for part, is_done in zip(parts, served) if not is_done]
+        offer = next((found for part in left if (found := _offer(part, offered))), None)
+        if not done:
+            reason = _CANNOT if all(part.is_nothing for part in parts) else _UNSURE
+            return Refusal("out_of_scope", reason, offer=offer, planner=self.name)
+        missing = [one for part in done for one in part.missing]
+        if missing:
+            return Refusal("needs", _question(missing, offered.tools), _names_of(missing), planner=self.name)
+        plan = Plan(
+            joined(parts, served, offered.tools),
+            confidence=round(min(part.confidence for part in done), 4),
+            planner=self.name,
+            rests_on=tuple(dict.fromkeys(id for part in done for id in part.rests_on)),
+            unserved=tuple(part.text for part in left),
+            offer=offer,
         )
-
-    def _finished(self, chosen: Sequence[_Option], planner: str) -> Plan | Refusal:
-        steps: list[Step] = []
-        rests_on: list[str] = []
-        for option in chosen:
-            if option.is_nothing or option.bound.missing:
-                return Refusal("out_of_scope" if option.is_nothing else "needs", "no", planner=planner)
-            steps += _shifted(option.bound, len(steps))
-            rests_on += option.candidate.rests_on
         try:
-            return check_plan(Plan(tuple(steps), 0.5, planner, tuple(rests_on)), self._tools)
-        except PlanError as e:
-            return Refusal("out_of_scope", str(e), planner=planner)
+            return check_plan(plan, offered.tools)
+        except PlanError:  # a remembered plan that no longer fits the tools
+            return Refusal("out_of_scope", _UNSURE, offer=offer, planner=self.name)
 
 
-def _shifted(bound: Bound, by: int) -> list[Step]:
-    """The steps with references counted from a later place."""
-
-    def moved(value: Argument) -> Argument:
-        if isinstance(value, Ref):
-            return Ref(value.step + by, value.path)
-        if isinstance(value, list):
-            return [moved(item) for item in value]
-        return value
-
-    return [
-        replace(
-            step, arguments={n: moved(v) for n, v in step.arguments.items()}, after=tuple(k + by for k in step.after)
-        )
-        for step in bound.steps
-    ]
+def _is_served(part: Part, offered: Offered) -> bool:
+    if part.is_nothing:
+        return False
+    return part.confidence >= max(_LEAST_CONFIDENCE[offered.tools[step.tool].effect] for step in part.steps)
 
 
-_PLAIN_WORDS = KNOWN_WORDS | frozenset(listed("a an the"))
+_CANNOT = "I can't do that yet."
+_UNSURE = "I'm not sure what you mean, so I did nothing."
+_QUESTIONS = {
+    "datetime": "When?",
+    "date": "Which day?",
+    "time": "At what time?",
+    "duration": "How long?",
+    "number": "How much?",
+    "integer": "How many?",
+    "PersonName": "Who?",
+    "EmailAddress": "To which e-mail address?",
+    "PhoneNumber": "Which phone number?",
+    "FilePath": "Which file?",
+    "Url": "Which web address?",
+}
+
+
+def _question(missing: Sequence[tuple[str, str]], tools: Mapping[str, ToolSpec]) -> str:
+    """A short question for the first missing value, and what the others are."""
+    questions = []
+    for tool, name in missing[:2]:
+        parameter = tools[tool].parameter(name)
+        kind = canonical(parameter.type) if parameter else "text"
+        asked = _QUESTIONS.get(kind.removeprefix("list[").removesuffix("]"), "")
+        what = parameter.description.rstrip(".") if parameter else ""
+        if not asked:
+            asked = f"{what}?" if what else f"What is the {name.replace('_', ' ')}?"
+            what = ""
+        questions.append(f"{asked} ({what})" if what and what.lower() + "?" != asked.lower() else asked)
+    said = " ".join(dict.fromkeys(questions))
+    return f"{said} I need that to {tools[missing[0][0]].name.replace('_', ' ')}."
+
+
+def _names_of(missing: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(f"{tool}.{name}" for tool, name in missing))
+
+
+def _offer(part: Part, offered: Offered) -> Offer | None:
+    """The nearest thing that can be done, in words to the owner."""
+    spec = offered.tools.get(part.nearest)
+    if spec is None or not spec.description:
+        return None
+    said = spec.description.split(". ")[0].rstrip(".")
+    said = re.sub(r"\bthe owner's\b", "your", re.sub(r"\bthe owner\b(?!')", "you", said))
+    return Offer(spec.name, f"The nearest thing I can do: {said[0].lower() + said[1:]}.")

@@ -213,6 +213,11 @@ class Remembered:
         """Likeness of each row to each of `forms`, shape [rows, n]."""
         return self._matrix @ forms.T
 
+    def form(self, place: int) -> NDArray[np.float32]:
+        """The form of one row."""
+        form: NDArray[np.float32] = self._matrix[place]
+        return form
+
     def lesson(self, row: Row) -> Lesson:
         return self.lessons(row.id)[row.number]
 
