@@ -323,6 +323,7 @@ def _result_to_json(result: StepResult) -> dict[str, Plain]:
         "duration_ms": round(result.duration_ms, 3),
         "attempts": result.n_attempts,
         "key": result.key,
+        "notices": [*result.notices],
     }
 
 

@@ -109,9 +109,10 @@ MIGRATIONS: tuple[str, ...] = (
     );
     CREATE INDEX disclosure_episode ON disclosure (episode) WHERE episode <> '';
     """,
-    # 3: which steps the owner took back
+    # 3: which steps the owner took back, and what tools said beside their results
     """
     ALTER TABLE step ADD COLUMN is_undone INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE step ADD COLUMN notices_json TEXT NOT NULL DEFAULT '[]';
     """,
 )
 """Schema changes, first to last; a file's `user_version` says how many it has. Never edit one that was released."""

@@ -283,6 +283,7 @@ class Trace:
             duration_ms=row["duration_ms"],
             n_attempts=row["n_attempts"],
             key=row["key"],
+            notices=tuple(json.loads(row["notices_json"])),
         )
 
     def _rebuild(self, row: sqlite3.Row) -> Episode:
@@ -314,12 +315,12 @@ _START = (
 )
 _END = (
     "INSERT INTO step (place, key, finished_unix_s, status, value_json, value_hash, label, error, error_kind,"
-    " duration_ms, n_attempts) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    " duration_ms, n_attempts, notices_json) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
     " ON CONFLICT (place) DO UPDATE SET key=coalesce(nullif(excluded.key, ''), key),"
     " finished_unix_s=excluded.finished_unix_s,"
     " status=excluded.status, value_json=excluded.value_json, value_hash=excluded.value_hash, label=excluded.label,"
     " error=excluded.error, error_kind=excluded.error_kind, duration_ms=excluded.duration_ms,"
-    " n_attempts=excluded.n_attempts"
+    " n_attempts=excluded.n_attempts, notices_json=excluded.notices_json"
 )
 
 
@@ -343,6 +344,7 @@ def _write_result(cursor: sqlite3.Cursor, place: int, result: StepResult, value:
             result.error_kind,
             result.duration_ms,
             result.n_attempts,
+            _dumps(result.notices) if result.notices else "[]",
         ),
     )
 

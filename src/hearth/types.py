@@ -81,7 +81,7 @@ class Label:
 
     sources: frozenset[str] = frozenset()
     """Origins: `owner` (typed by the owner), `device` (records the owner keeps), `contacts`, `message` (incoming
-    mail or chat), `web`, `file`, `sensor`, `teacher`, `model`, or `tool:NAME`."""
+    mail or chat), `web`, `file`, `sensor`, `teacher`, `model`, `memory`, or `tool:NAME`."""
     readers: frozenset[str] | None = ANYONE
     """Who may read the value; None is anyone, an empty set is nobody but this device."""
 
@@ -103,7 +103,8 @@ class Label:
         return not (self.sources & UNTRUSTED_SOURCES)
 
 
-UNTRUSTED_SOURCES = frozenset({"message", "web", "sensor", "teacher", "model"})
+UNTRUSTED_SOURCES = frozenset({"message", "web", "sensor", "teacher", "model", "memory"})
+"""Sources that a stranger can write. Memory is one: what was remembered may have been a stranger's words."""
 OWNER = Label(frozenset({"owner"}), frozenset())
 PUBLIC = Label()
 
@@ -333,6 +334,8 @@ class StepResult:
     n_attempts: int = 1
     key: str = ""
     """Idempotency key of the call."""
+    notices: tuple[str, ...] = ()
+    """What the owner must see beside the result: what was left out, or is not current."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,6 +84,7 @@ def episodes(draw: st.DrawFn, id: str = "e") -> Episode:
         floats,
         st.integers(1, 5),
         texts,
+        st.lists(raw_texts, max_size=2).map(tuple),
     )
     unique = draw(st.lists(results, max_size=5, unique_by=lambda result: result.step))
     return Episode(

@@ -62,6 +62,13 @@ def test_a_step_that_another_made_good_is_not_said() -> None:
     assert (answer.status, answer.text) == ("done", "Dentist, tomorrow at 15:00")
 
 
+def test_what_a_tool_left_out_is_said() -> None:
+    result = StepResult(0, "done", [], notices=("1 file could not be read: broken.ics",))
+    plan = Plan((Step("find_events"),))
+    answer = compose(plan, None, ALLOW, [result], TOOLS, NOW)
+    assert answer.text == "No events found.\nNote: 1 file could not be read: broken.ics."
+
+
 def test_ambiguity_is_a_question_and_unknown_is_said() -> None:
     ambiguous = StepResult(0, "failed", error="two events match; say which", error_kind="Ambiguous")
     assert compose(PLAN, None, ALLOW, [ambiguous], TOOLS, NOW).status == "needs"

@@ -51,6 +51,7 @@ def compose(
     lines = [say(tools[plan.steps[r.step].tool], r.value, now) for r in achieved]
     for result in faults:
         lines.append(_fault(plan, result))
+    lines += [f"Note: {_sentence(notice)}" for r in current for notice in dict.fromkeys(r.notices)]
     skipped = [plan.steps[r.step].tool for r in current if r.status == "skipped"]
     if skipped:
         lines.append(f"Not done because of that: {listed([s.replace('_', ' ') for s in skipped])}.")

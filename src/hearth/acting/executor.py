@@ -483,6 +483,7 @@ class _Run:
             duration_ms=job.duration_ms,
             n_attempts=job.n_attempts,
             key=job.started.key,
+            notices=tuple(job.context.notices),
         )
 
     def _fault(self, job: _Job, is_over: bool, fault: BaseException | None) -> tuple[StepStatus, str]:

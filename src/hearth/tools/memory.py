@@ -1,7 +1,7 @@
 """What the owner asked to be remembered, kept until it is forgotten.
 
 Taking back a `remember` forgets the item for good. Not covered: changing what is remembered, working out what follows
-from it, and where a text came from before it was remembered (the words of a mail are then a record like any other).
+from it, and where a text came from before it was remembered: what is found counts as a stranger's words.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def remember(text: str, call: CallContext) -> MemoryItem:
     return MemoryItem(MemoryId(id), clean, call.now)
 
 
-@tool(answer="{text} ({at}).", answer_none="I remember nothing about that.")
+@tool(source="memory", answer="{text} ({at}).", answer_none="I remember nothing about that.")
 def search_memory(query: str, call: CallContext) -> list[MemoryItem]:
     """Look up what the owner asked to be remembered, and earlier conversations.
 
