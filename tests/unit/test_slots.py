@@ -370,6 +370,7 @@ def test_clauses(row: str) -> None:
 
 def test_lines_of_a_list_are_clauses_without_their_bullets() -> None:
     text = "Please do this:\n- call Ben\n* buy milk\n1. add eggs\n2) email Anna Weber"
+    assert [slot.text for slot in find(text)] == ["Ben", "Anna Weber"]
     found = [clause.text for clause in clauses(text, find(text))]
     assert found == ["Please do this:", "call Ben", "buy milk", "add eggs", "email Anna Weber"]
 

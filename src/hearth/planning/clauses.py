@@ -117,7 +117,7 @@ def _cuts(text: str, said: Sequence[Token], in_slot: Sequence[Slot | None]) -> l
     while index < len(said):
         low = said[index].low
         if index > begin and _is_new_line(text, said, index) and not _inside(in_slot, index):
-            cut: tuple[int, int] | None = (index, _past_bullet(said, index))
+            cut: tuple[int, int] | None = (index, index if in_slot[index] is not None else _past_bullet(said, index))
         elif index > begin and _ends_with_dot(text, said, in_slot, index):
             cut = (index, _past_joining(said, index))
         elif in_slot[index] is None and low in _ENDS and (index == 0 or said[index - 1].low not in _ENDS):

@@ -423,7 +423,7 @@ def _early_or_late(line: Line, text: str, index: int, cue: str) -> Reading:
         if not (cue in ("in", "the", "on", "at", "by", "until") or place > index + 1 or line.word(index - 1) == "the"):
             return None
         return Said(part=table[line.word(place)]), place + 1
-    target = day(line, text, place, "in")
+    target = day(line, text, place, "in") if line.word(place) not in ("early", "late", "mid", "later") else None
     if target is None:
         return None
     said, after = target

@@ -39,7 +39,7 @@ def find_numbers(text: str, said: Sequence[Token]) -> list[Slot]:
     while index < len(said):
         token = said[index]
         is_name = token.kind == "word" and token.low not in NUMBER_WORDS and token.low not in ("a", "half", "square")
-        if index in codes or (is_name and not _may_be_unit_or_sum(token.low)):
+        if index in codes or _is_list_number(text, said, index) or (is_name and not _may_be_unit_or_sum(token.low)):
             index += 1
             continue
         found = None
@@ -55,6 +55,16 @@ def find_numbers(text: str, said: Sequence[Token]) -> list[Slot]:
         has_measure = has_measure or not is_name
         index = max(found[1], index + 1)
     return slots
+
+
+def _is_list_number(text: str, said: Sequence[Token], index: int) -> bool:
+    """True for the number before an item of a list: "1. buy milk" at the beginning of a line."""
+    token = said[index]
+    if token.kind != "number" or not token.low.isdecimal() or len(token.low) > 2 or index + 2 >= len(said):
+        return False
+    begins = index == 0 or "\n" in text[said[index - 1].end : token.start]
+    is_marked = said[index + 1].low in (".", ")") and said[index + 1].start == token.end
+    return begins and is_marked and said[index + 2].start > said[index + 1].end
 
 
 def _may_be_unit_or_sum(word: str) -> bool:

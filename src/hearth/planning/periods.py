@@ -101,7 +101,7 @@ def third_of(said: Said, word: str) -> Said:
     n_days = (after - first).days
     if n_days <= 7:
         cuts = {"early": (0, 3), "mid": (1, 4), "late": (3, 5)}[word]
-    elif n_days <= 31:
+    elif 28 <= n_days <= 31:
         cuts = {"early": (0, 10), "mid": (10, 20), "late": (20, n_days)}[word]
     else:
         cuts = {"early": (0, n_days // 3), "mid": (n_days // 3, 2 * n_days // 3), "late": (2 * n_days // 3, n_days)}[

@@ -320,7 +320,7 @@ def _to_another(line: Line, text: str, first: tuple[Said, int], cue: str) -> Rea
     said, place = first
     mark = line.word(place)
     is_and = mark == "and" and cue == "between"
-    if said.first is None or said.to_clock or said.repeat or not (mark in _RANGE_WORDS or is_and):
+    if said.first is None or said.to_clock or said.repeat or said.bound or not (mark in _RANGE_WORDS or is_and):
         return None
     if mark == "to" and (line.is_moving or cue == "to"):
         return None
@@ -332,7 +332,7 @@ def _to_another(line: Line, text: str, first: tuple[Said, int], cue: str) -> Rea
         return None
     last, after = second
     last_first = last.first
-    if last_first is None:
+    if last_first is None or last.bound:
         return None
     if last.weekday is not None:
         last_first = said.first + DAY * ((last.weekday - said.first.weekday() - 1) % 7 + 1)
