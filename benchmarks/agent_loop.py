@@ -107,7 +107,8 @@ def _versions(rounds: dict[str, dict[str, list[Cost]]]) -> dict[str, str]:
 def peers_python() -> Path | None:
     """The interpreter that has the peers, installed on the first call; None when that is not possible here."""
     python = PEERS / ".venv" / "bin" / "python"
-    if not python.exists() and subprocess.run([str(PEERS / "run.sh")]).returncode:
+    own = str(Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}")
+    if not python.exists() and subprocess.run([str(PEERS / "run.sh")], env={**os.environ, "PYTHON": own}).returncode:
         print("the peers cannot be installed here; measuring Hearth alone", file=sys.stderr)
         return None
     return python
@@ -123,7 +124,12 @@ def run_loop(name: str, python: Path | None, n_steps: int, n_tools: int, n_runs:
         done = subprocess.run(command, capture_output=True, text=True, cwd=PEERS.parent.parent)
     if done.returncode:
         raise SystemExit(f"{name} failed:\n{done.stderr}")
-    return Cost(**json.loads(done.stdout.splitlines()[-1]))
+    cost = Cost(**json.loads(done.stdout.splitlines()[-1]))
+    build = f"{sys.version} in {sys.base_prefix}"
+    if cost.versions["python"] != build:
+        other = cost.versions["python"]
+        raise SystemExit(f"{name} runs on {other!r}, Hearth on {build!r}; remove {PEERS / '.venv'} and run again")
+    return cost
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -42,6 +43,6 @@ def measure(
         "cpu_ms_per_step": cpu * per_step,
         "wall_ms_per_step": wall * per_step,
         "n_bytes_per_run": (n_bytes() - size) / n_runs,
-        "versions": versions,
+        "versions": {**versions, "python": f"{sys.version} in {sys.base_prefix}"},
     }
     print(json.dumps(result))

@@ -81,7 +81,7 @@ def run(k: int) -> None:
 
 
 def n_bytes() -> int:
-    store.query("PRAGMA wal_checkpoint(TRUNCATE)")
+    store.query("PRAGMA wal_checkpoint(FULL)")
     return store.path.stat().st_size
 
 

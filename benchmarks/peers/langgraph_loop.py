@@ -69,7 +69,7 @@ def run(k: int) -> None:
 def n_bytes() -> int:
     if not is_durable:
         return 0
-    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.execute("PRAGMA wal_checkpoint(FULL)")
     return path.stat().st_size
 
 

@@ -1,5 +1,6 @@
 #!/bin/sh
 # Make the environment of the peers that the agent loop is measured beside (about 400 MB with their dependencies).
+# PYTHON chooses the interpreter: the benchmark gives its own, as one build may be a third faster than another.
 # Ends with an error, and leaves nothing behind, when they cannot be installed here.
 set -eu
 cd "$(dirname "$0")"
