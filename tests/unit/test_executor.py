@@ -433,6 +433,28 @@ def test_a_change_that_hangs_is_taken_back_and_can_write_no_more(bench: Bench) -
     assert bench.lines() == ["before"]
 
 
+def test_a_change_that_hangs_inside_a_write_is_left_for_the_owner(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_now = Folder.write
+
+    def stuck(folder: Folder, key: str, path: str, data: bytes) -> None:
+        HOLD.wait(20)
+        write_now(folder, key, path, data)
+
+    monkeypatch.setattr(Folder, "write", stuck)
+    (result,) = bench.run(Step("write_and_hang", {"text": "x"}))
+    assert result.status == "unknown"
+    assert result.error.endswith("it is still writing, so please check what it changed")
+
+
+def test_a_time_limit_shorter_than_the_step_before_is_kept(bench: Bench) -> None:
+    began = time.monotonic()
+    results = bench.run(Step("echo", {"text": "a"}), Step("hang", {}, after=(0,)))
+    assert [r.status for r in results] == ["done", "failed"]
+    assert time.monotonic() - began < 3
+
+
 def test_a_change_that_stops_when_asked_is_taken_back_and_failed(bench: Bench) -> None:
     (result,) = bench.run(Step("write_and_notice", {"text": "x"}))
     assert (result.status, result.error_kind) == ("failed", "ToolTimeout")

@@ -22,6 +22,7 @@ from queue import Empty, SimpleQueue
 from typing import Literal, Protocol
 
 from hearth.acting.binding import bind
+from hearth.acting.leash import Leash
 from hearth.errors import (
     BadResult,
     CancelledError,
@@ -33,7 +34,7 @@ from hearth.errors import (
 )
 from hearth.guard.labels import Value, run_order
 from hearth.guard.monitor import Monitor
-from hearth.protocols import CallContext, FileStat, Workspace
+from hearth.protocols import CallContext
 from hearth.trace import StartedStep, Trace, UnfinishedEpisode
 from hearth.types import PUBLIC, Plan, StepResult, StepStatus, ToolSpec
 from hearth.workspace import RollbackReport
@@ -185,7 +186,7 @@ class _Job:
     arguments: Mapping[str, Value]
     context: CallContext
     started: StartedStep
-    leash: _Leash | None
+    leash: Leash | None
     deadline: float = 0.0
     worker: _Worker | None = None
     value: Value | None = None
@@ -212,52 +213,6 @@ class _Worker:
             while following is not None:
                 run.attempt(following)
                 following = run.ended(following)
-
-
-class _Leash:
-    """The workspace of one call, which can be cut: a tool that was given up on changes no file afterwards."""
-
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
-        self._lock = threading.Lock()
-        self._is_cut = False
-
-    def cut(self, within_s: float) -> bool:
-        """Let no write begin any more; False when one is still going on after `within_s`."""
-        is_quiet = self._lock.acquire(timeout=within_s)
-        self._is_cut = True
-        if is_quiet:
-            self._lock.release()
-        return is_quiet
-
-    def _check(self) -> None:
-        if self._is_cut:
-            raise CancelledError("this call was stopped; nothing more is written for it")
-
-    def write(self, path: str, data: bytes) -> None:
-        with self._lock:
-            self._check()
-            self._workspace.write(path, data)
-
-    def delete(self, path: str) -> None:
-        with self._lock:
-            self._check()
-            self._workspace.delete(path)
-
-    def read(self, path: str) -> bytes:
-        return self._workspace.read(path)
-
-    def exists(self, path: str) -> bool:
-        return self._workspace.exists(path)
-
-    def list(self, folder: str = "", pattern: str = "*") -> tuple[str, ...]:
-        return self._workspace.list(folder, pattern)
-
-    def modified(self, path: str) -> dt.datetime:
-        return self._workspace.modified(path)
-
-    def stat(self, path: str) -> FileStat:
-        return self._workspace.stat(path)
 
 
 class _Run:
@@ -358,7 +313,7 @@ class _Run:
         context = self._parts.make_context(key, self._now)
         leash = None
         if spec.effect != "none":
-            leash = _Leash(context.workspace)
+            leash = Leash(context.workspace)
             context = replace(context, workspace=leash)
         plain = {name: value.data for name, value in arguments.items()}
         started = StartedStep(index, spec.name, key, plain, self._now, spec.effect)
