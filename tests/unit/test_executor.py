@@ -98,6 +98,7 @@ def write(text: str, call: CallContext) -> str:
 def write_and_hang(text: str, call: CallContext) -> str:
     """Append a line, then hang until released."""
     append(call, text)
+    WROTE.set()
     HOLD.wait(20)
     LATE.append("tried")
     try:
@@ -214,6 +215,13 @@ def change_alone(text: str, call: CallContext) -> int:
 
 
 @tool()
+def wait_for_it() -> str:
+    """Wait until the other step has written."""
+    WROTE.wait(5)
+    return ""
+
+
+@tool()
 def found(n: int) -> list[dict[str, str]]:
     """Find n things."""
     return [{"id": f"id{k}", "title": f"Thing {k}"} for k in range(n)]
@@ -229,9 +237,10 @@ def interrupt(call: CallContext) -> str:
 
 TOOLS = (
     echo, write, write_and_hang, write_and_notice, write_slowly, write_and_raise, write_and_crash, write_in_the_end,
-    never, hang, send, fail, meet, change_alone, found, interrupt,
+    never, hang, send, fail, meet, change_alone, wait_for_it, found, interrupt,
 )  # fmt: skip
 HOLD = threading.Event()
+WROTE = threading.Event()
 MEETING = threading.Barrier(3)
 LATE: list[str] = []
 ATTEMPTS: list[str] = []
@@ -242,6 +251,7 @@ ALONE: list[int] = []
 @pytest.fixture(autouse=True)
 def _fresh() -> Iterator[None]:
     HOLD.clear()
+    WROTE.clear()
     for seen in (LATE, ATTEMPTS, SENT, ALONE):
         seen.clear()
     yield
@@ -534,7 +544,7 @@ def test_a_full_disk_in_the_middle_cuts_off_what_runs(bench: Bench, monkeypatch:
     monkeypatch.setattr(bench.trace, "steps", full_at_the_second)
     monkeypatch.setattr(write_and_hang, "spec", _with_timeout(write_and_hang))
     with pytest.raises(StoreFullError):
-        bench.run(Step("write_and_hang", {"text": "a"}), Step("echo"))
+        bench.run(Step("write_and_hang", {"text": "a"}), Step("wait_for_it"))
     HOLD.set()
     until = time.monotonic() + 5
     while "refused" not in LATE and time.monotonic() < until:
