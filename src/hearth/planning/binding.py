@@ -8,8 +8,10 @@ guessed.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 from hearth.planning.check import canonical
 from hearth.planning.lessons import (
@@ -33,7 +35,7 @@ from hearth.planning.manners import (
     signs_of,
     telling_constant,
 )
-from hearth.planning.stretches import JOINTS, Stretch, Wanted, best_stretches, looks_like_a_value
+from hearth.planning.stretches import JOINTS, Reading, Stretch, Wanted, best_stretches, looks_like_a_value, wanted
 from hearth.types import Argument, Parameter, Plain, Ref, Step, ToolSpec
 
 _VIEWS = {
@@ -61,22 +63,19 @@ _TEXT_TYPES = frozenset({"text", "list[text]", "PersonName", "list[PersonName]",
 _NO_CHOICE = frozenset({"none", "any", "text"})
 
 
-@dataclass(frozen=True, slots=True)
 class Unit:
     """The request, or one clause of it, that steps are filled from."""
 
-    text: str
-    """The whole request: token positions count in it."""
-    tokens: tuple[Token, ...]
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        return tuple(token.word for token in self.tokens)
+    def __init__(self, text: str, tokens: tuple[Token, ...], manners: Manners) -> None:
+        """`text` is the whole request: token positions count in it."""
+        self.text = text
+        self.tokens = tokens
+        self.words = tuple(token.word for token in tokens)
+        self.reading = Reading(self.words, manners)
 
     def said(self) -> str:
-        if not self.tokens:
-            return ""
-        return self.text[self.tokens[0].start : self.tokens[-1].end]
+        """The words as written."""
+        return self.text[self.tokens[0].start : self.tokens[-1].end] if self.tokens else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,13 +125,13 @@ class _Filling:
         return step not in self.taken.get(token, ())
 
 
-def bind(steps: Sequence[LessonStep], unit: Unit, tools: Mapping[str, ToolSpec], manners: Manners) -> Bound:
+def bind(steps: Sequence[LessonStep], unit: Unit, tools: Mapping[str, ToolSpec]) -> Bound:
     """Fill `steps` from `unit`.
 
     Args:
         steps: From a lesson; only their tools and the results they use matter, never what was said in the lesson.
-        manners: How arguments are said.
     """
+    manners = unit.reading.manners
     filling = _Filling(unit, unit.words)
     openings: list[Opening] = []
     texts: list[Wanted] = []
@@ -147,7 +146,7 @@ def bind(steps: Sequence[LessonStep], unit: Unit, tools: Mapping[str, ToolSpec],
             elif _slot_views(parameter) or _is_slotted(manners.of(step.tool, parameter.name)):
                 slots.append((index, parameter))
             elif canonical(parameter.type) in _TEXT_TYPES:
-                texts.append(Wanted(index, step.tool, parameter, tools[step.tool].effect == "none"))
+                texts.append(wanted(index, step.tool, parameter, tools[step.tool].effect == "none"))
             elif parameter.is_required:
                 filling.missing.append((step.tool, parameter.name))
     for index, parameter in sorted(slots, key=lambda s: not s[1].is_required):
@@ -267,7 +266,7 @@ def _fill_slot(index: int, tool: str, parameter: Parameter, filling: _Filling, m
     levels = manners.levels(tool, parameter.name)
     best: tuple[float, int, str] | None = None
     for place, token in enumerate(filling.unit.tokens):
-        view = _view_of(token, parameter, manner, filling, place)
+        view = _view_of(token, parameter, manner)
         if view is None:
             continue
         score = _W_EDGE * left_odds(levels, filling.words, place)
@@ -293,13 +292,14 @@ def _fill_slot(index: int, tool: str, parameter: Parameter, filling: _Filling, m
         _fill_unsaid(index, tool, parameter, filling, manner)
         return
     _, place, view = best
-    places = [place]
-    if canonical(parameter.type).startswith("list["):
-        places = _run(filling, place)
-    values = [_converted(filling.unit.tokens[p], view, parameter) for p in places]
-    filling.values[index, parameter.name] = (
-        [v for v in values if v is not None] if canonical(parameter.type).startswith("list[") else values[0]
-    )
+    is_list = canonical(parameter.type).startswith("list[")
+    places = _run(filling, place) if is_list else [place]
+    values: list[Argument] = [
+        cast(Argument, value)
+        for p in places
+        if (value := _converted(filling.unit.tokens[p], view, parameter)) is not None
+    ]
+    filling.values[index, parameter.name] = values if is_list else values[0]
     filling.take(index, places)
     filling.views_taken.add((place, view))
 
@@ -308,7 +308,7 @@ def _optional_bar(manner: Manner | None) -> float:
     return _SLOT_BAR if manner else 0.0
 
 
-def _view_of(token: Token, parameter: Parameter, manner: Manner | None, filling: _Filling, place: int) -> str | None:
+def _view_of(token: Token, parameter: Parameter, manner: Manner | None) -> str | None:
     """The view of a slot that the parameter takes: the one demonstrations took, else by type."""
     if token.slot is None:
         return None
@@ -377,9 +377,9 @@ def _fill_unsaid(index: int, tool: str, parameter: Parameter, filling: _Filling,
 # ── Free text ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _fill_texts(steps: Sequence[LessonStep], wanted: Sequence[Wanted], filling: _Filling, manners: Manners) -> None:
+def _fill_texts(steps: Sequence[LessonStep], texts: Sequence[Wanted], filling: _Filling, manners: Manners) -> None:
     tokens, text = filling.unit.tokens, filling.unit.text
-    for one, stretch in zip(wanted, best_stretches(wanted, filling.words, filling.taken, manners)):
+    for one, stretch in zip(texts, best_stretches(texts, filling.unit.reading, filling.taken)):
         place = (one.step, one.parameter.name)
         manner = manners.of(one.tool, one.parameter.name)
         if stretch is None:
@@ -406,7 +406,7 @@ def _text_view(filling: _Filling, stretch: Stretch, manner: Manner | None) -> st
     token = filling.unit.tokens[stretch.first]
     if stretch.last - stretch.first > 1 or token.slot is None or manner is None:
         return None
-    counts = manner.views.get(token.word) or {}
+    counts = manner.views.get(token.word) or Counter[str]()
     for name in sorted(counts, key=lambda n: (-counts[n], n)):
         value = token.slot.views.get(name)
         if isinstance(value, str):

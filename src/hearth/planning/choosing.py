@@ -131,12 +131,15 @@ class Ballot:
         best: dict[Skeleton, Candidate] = {}
         for_word: dict[str, float] = {}
         for (value, row, example), weight in zip(voters, weights):
+            candidate: Candidate | None
             if row >= 0:
                 candidate = self._of_row(row, value)
             else:
-                candidate = self._of_tool(self._offered.example_tools[example], value)
+                tool = self._offered.example_tools[example]
+                candidate = self._best_of(tool, likeness) or self._of_tool(tool, value)
                 if candidate is None:
                     continue
+                candidate = replace(candidate, likeness=value)
             key = skeleton(candidate.steps)
             own[key] = own.get(key, 0.0) + weight
             best[key] = _merged(best.get(key), candidate)
@@ -242,7 +245,7 @@ def _merged(older: Candidate | None, newer: Candidate) -> Candidate:
 
 
 def steps_for(tool: str, tools: Mapping[str, ToolSpec]) -> tuple[LessonStep, ...]:
-    """`tool` alone, with the look-ups its ids need before it (`delete_note` needs `find_notes`); empty when none fits."""
+    """`tool` alone, after the look-ups its ids need (`delete_note` needs `find_notes`); empty when none fits."""
     spec = tools[tool]
     before: list[LessonStep] = []
     sources: dict[str, Source] = {}

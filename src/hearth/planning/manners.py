@@ -44,6 +44,9 @@ _CONTENT_RATE = 0.7
 _QUOTED_RATE = 0.9
 _DOUBT = 2.0
 _WORDING_DOUBT = 3.0
+_USUAL_RATE, _N_USUAL = 0.6, 4
+HIDDEN = "something"
+"""Stands for words of an argument."""
 _SIGN_WEIGHT = 0.7
 """Words of a request are not independent."""
 _N_SIGNS = 2
@@ -64,6 +67,11 @@ def right_context(words: Sequence[str], place: int) -> tuple[str, ...]:
 def signs_of(words: tuple[str, ...]) -> frozenset[str]:
     """What in a request may tell which kind of source an argument has: its words and its concepts."""
     return frozenset(words) | frozenset(concepts(words))
+
+
+@functools.lru_cache(maxsize=2048)
+def concepts_of(words: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(concepts(words))
 
 
 @functools.lru_cache(maxsize=2048)
@@ -129,17 +137,17 @@ class Manner:
                 for view in part.views:
                     views[view] += n
 
-    def all_kinds(self) -> tuple[dict[str, int], dict[str, Counter[str]]]:
-        """Counts and signs of every kind, `absent` included."""
+    def all_kinds(self) -> dict[str, int]:
+        """How many steps had each kind, `absent` included."""
         counts = {kind: n for kind, n in self.kinds.items() if n > 0}
-        signs = {kind: self.kind_signs[kind] for kind in counts}
         n_absent = self.occurred.n_steps - sum(counts.values())
-        if n_absent > 0:
-            counts[ABSENT] = n_absent
-            signs[ABSENT] = Counter(self.occurred.signs)
-            for counter in self.kind_signs.values():
-                signs[ABSENT].subtract(counter)
-        return counts, signs
+        return {**counts, ABSENT: n_absent} if n_absent > 0 else counts
+
+    def with_sign(self, sign: str) -> dict[str, int]:
+        """How many requests with `sign` had each kind, `absent` included."""
+        counts = {kind: signs[sign] for kind, signs in self.kind_signs.items()}
+        counts[ABSENT] = self.occurred.signs[sign] - sum(counts.values())
+        return counts
 
     def count_stretches(self, words: tuple[str, ...], source: Source, n: int) -> None:
         for first, last in stretches_of(source):
@@ -187,6 +195,8 @@ class _ToolManner:
     parameters: dict[str, Manner] = field(default_factory=dict)
     frame: Counter[str] = field(default_factory=Counter)
     """In how many requests a word stood outside all arguments."""
+    frame_signs: Counter[str] = field(default_factory=Counter)
+    """In how many requests the words outside all arguments had a concept."""
 
 
 class Manners:
@@ -229,6 +239,8 @@ class Manners:
             for word in {words[i] for i in outside}:
                 tool.frame[word] += n
                 self._frames[word] += n
+            for sign in concepts_of(tuple(w if i in outside or w[0] == "<" else HIDDEN for i, w in enumerate(words))):
+                tool.frame_signs[sign] += n
 
     # ── Reading ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -254,6 +266,15 @@ class Manners:
             here = sum(found.frame[word] for found in frames)
             ratios.append(math.log((here + _WORDING_DOUBT * rate) / (n_here + _WORDING_DOUBT) / rate))
         return sum(ratios) / math.sqrt(len(ratios)) if ratios else 0.0
+
+    def lacking(self, tool: str, signs: frozenset[str]) -> float:
+        """How unusual it is that `tool` is asked for without the concepts it is usually asked for with (0: usual)."""
+        found = self._tools.get(tool)
+        if found is None or found.occurred.n_steps < _N_USUAL:
+            return 0.0
+        n = found.occurred.n_steps
+        rates = ((sign, (count + 0.5) / (n + 1)) for sign, count in found.frame_signs.items())
+        return sum(-math.log(1 - rate) for sign, rate in rates if rate >= _USUAL_RATE and sign not in signs)
 
     def levels(self, tool: str, name: str) -> list[Manner]:
         """From the most general to the most particular."""
@@ -309,19 +330,21 @@ def content_odds(levels: Iterable[Manner], word: str) -> float:
 
 def kind_odds(manner: Manner, words: tuple[str, ...]) -> dict[str, float]:
     """Chance of each kind of source given the signs in the request (naive Bayes on the most telling signs)."""
-    counts, kind_signs = manner.all_kinds()
+    counts = manner.all_kinds()
     total = sum(counts.values())
-    signs = sorted(signs_of(words))
-    seen = {sign: manner.occurred.signs[sign] for sign in signs}
+    ratios: dict[str, list[float]] = {kind: [] for kind in counts}
+    for sign in signs_of(words):
+        n_seen = manner.occurred.signs[sign]
+        if n_seen <= 0:
+            continue
+        rate = (n_seen + 0.5) / (total + 1)
+        with_sign = manner.with_sign(sign)
+        for kind, n in counts.items():
+            ratios[kind].append(math.log((with_sign.get(kind, 0) + _DOUBT * rate) / (n + _DOUBT) / rate))
     scores: dict[str, float] = {}
     for kind, n in counts.items():
-        ratios = []
-        for sign in signs:
-            if seen[sign] > 0:
-                rate = (seen[sign] + 0.5) / (total + 1)
-                ratios.append(math.log((kind_signs[kind][sign] + _DOUBT * rate) / (n + _DOUBT) / rate))
-        ratios.sort()
-        telling = ratios[-_N_SIGNS:] + ratios[: min(_N_SIGNS, max(0, len(ratios) - _N_SIGNS))]
+        mine = sorted(ratios[kind])
+        telling = mine[-_N_SIGNS:] + mine[: min(_N_SIGNS, max(0, len(mine) - _N_SIGNS))]
         scores[kind] = math.log((n + 0.5) / (total + 0.5 * len(counts))) + _SIGN_WEIGHT * sum(telling)
     top = max(scores.values(), default=0.0)
     weights = {kind: math.exp(score - top) for kind, score in scores.items()}
@@ -332,14 +355,14 @@ def kind_odds(manner: Manner, words: tuple[str, ...]) -> dict[str, float]:
 def telling_constant(manner: Manner, words: tuple[str, ...]) -> str:
     """The constant that a sign in the request belongs to alone (`unread`), or empty."""
     best = (0, "")
-    counts, kind_signs = manner.all_kinds()
-    for kind in sorted(counts):
-        if not kind.startswith(CONSTANT):
-            continue
-        for sign in sorted(signs_of(words)):
-            n = kind_signs[kind][sign]
+    counts = manner.all_kinds()
+    constants = [kind for kind in sorted(counts) if kind.startswith(CONSTANT)]
+    for sign in sorted(signs_of(words)) if constants else ():
+        with_sign = manner.with_sign(sign)
+        for kind in constants:
+            n = with_sign[kind]
             is_telling = n >= 1 if sign.startswith("thing:") else n >= max(2, 0.4 * counts[kind])
-            if is_telling and not any(other[sign] > 0 for name, other in kind_signs.items() if name != kind):
+            if is_telling and not any(other > 0 for name, other in with_sign.items() if name != kind):
                 best = max(best, (n, kind))
     return best[1]
 

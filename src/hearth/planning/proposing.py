@@ -15,7 +15,7 @@ from hearth.planning.check import canonical
 from hearth.planning.choosing import Ballot, Candidate
 from hearth.planning.lessons import Result, said_text
 from hearth.planning.likeness import Likeness
-from hearth.planning.manners import Manners, signs_of
+from hearth.planning.manners import HIDDEN, Manners, concepts_of, signs_of
 from hearth.planning.offered import Offered
 from hearth.planning.stretches import FUNCTION_WORDS
 from hearth.planning.text import listed
@@ -23,29 +23,32 @@ from hearth.planning.thesaurus import KNOWN_WORDS, POLITE
 from hearth.types import Argument, Parameter, Ref, Step, ToolSpec
 
 _WEIGHTS = {
-    "votes": 2.5,
+    "votes": 2.8,
     "kin": 0.0,
-    "text": 2.3,
-    "leaning": 1.7,
-    "likeness": 0.8,
+    "text": 2.15,
+    "leaning": 1.4,
+    "likeness": 0.9,
     "missing": -2.2,
     "unused": -1.4,
     "strange": -0.1,
     "alien": 0.0,
     "doubt": -0.5,
-    "idle": -0.5,
-    "doubled": -0.6,
-    "steps": -0.5,
-    "agreement": 0.25,
-    "wording": 0.35,
-    "nothing": 0.5,
+    "idle": -0.6,
+    "doubled": -0.7,
+    "steps": -0.45,
+    "agreement": 0.0,
+    "wording": 0.4,
+    "lacking": -0.45,
+    "nothing": 1.0,
 }
 """What each reading of an option is worth, in log-odds."""
 _SURE = 1.0
 """A stretch of words whose log-odds are higher raises no doubt."""
-_MAX_DOUBT, _MAX_WORDS = 4.0, 4
+_MAX_DOUBT, _MAX_WORDS, _MAX_LACKING = 4.0, 4, 5.0
 _PERSON_PRONOUNS = frozenset(listed("him her them he she they"))
 _WHOLE_BONUS = 0.0
+_HOPELESS = 4.0
+"""A candidate with so much less support than the best is not filled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,27 +138,23 @@ class Proposal:
 
     def _ranked(self, unit: int, is_long: bool, earlier: Sequence[Step]) -> list[Option]:
         """Ways to serve one unit, best first; refusing is always among them."""
+        candidates = self._ballot.candidates(unit, is_long=is_long, may_refer=bool(earlier))
+        worth = [sum(_WEIGHTS[name] * value for name, value in _support(c).items()) for c in candidates]
         options = [
             option
-            for candidate in self._ballot.candidates(unit, is_long=is_long, may_refer=bool(earlier))
-            if (option := self._option(candidate, unit, earlier)) is not None
+            for candidate, here in zip(candidates, worth)
+            if here > max(worth) - _HOPELESS and (option := self._option(candidate, unit, earlier)) is not None
         ]
         if not any(option.is_nothing for option in options):
             options.append(_option(Candidate((), 0.0), Bound([]), {"nothing": 1.0}))
         return sorted(options, key=lambda o: -o.score)
 
     def _option(self, candidate: Candidate, unit: int, earlier: Sequence[Step]) -> Option | None:
-        for_it = {
-            "votes": candidate.votes,
-            "kin": candidate.kin,
-            "text": candidate.text,
-            "leaning": candidate.leaning,
-            "likeness": candidate.likeness,
-        }
+        for_it = _support(candidate)
         if not candidate.steps:
             return _option(candidate, Bound([]), {**for_it, "nothing": 1.0})
         words = self._units[unit]
-        bound = bind(candidate.steps, words, self._tools, self._manners)
+        bound = bind(candidate.steps, words, self._tools)
         if not self._connected(bound, earlier):
             return None
         self._resolve_pronouns(bound, unit)
@@ -179,6 +178,7 @@ class Proposal:
             "doubled": len(texts) - len(set(texts)),
             "steps": len(candidate.steps) - 1,
             "agreement": self._agreement(candidate, bound, unit),
+            "lacking": self._lacking(candidate, bound, unit),
             "wording": self._manners.wording([step.tool for step in candidate.steps], _asking_words(bound, unit)),
         }
 
@@ -194,11 +194,13 @@ class Proposal:
         """Likeness of the words of asking alone, now that it is known which words are arguments."""
         if candidate.form is None:
             return 0.0
-        words = [
-            "something" if place in bound.used and not token.word.startswith("<") else token.word
-            for place, token in enumerate(unit.tokens)
-        ]
-        return self._likeness.of_words(words, candidate.form)
+        return self._likeness.of_words(_form_words(bound, unit), candidate.form)
+
+    def _lacking(self, candidate: Candidate, bound: Bound, unit: Unit) -> float:
+        """How unusual it is to ask for these changes without the concepts that are missing."""
+        signs = concepts_of(_form_words(bound, unit))
+        leaves = [tool for tool in candidate.leaves if self._tools[tool].effect != "none"]
+        return min(_MAX_LACKING, max((self._manners.lacking(tool, signs) for tool in leaves), default=0.0))
 
     def _n_idle(self, bound: Bound, unit: Unit) -> int:
         """How many look-ups would run without a word of what to look for."""
@@ -257,6 +259,16 @@ class Proposal:
         bound.missing = tuple(still)
 
 
+def _support(candidate: Candidate) -> dict[str, float]:
+    return {
+        "votes": candidate.votes,
+        "kin": candidate.kin,
+        "text": candidate.text,
+        "leaning": candidate.leaning,
+        "likeness": candidate.likeness,
+    }
+
+
 def _option(candidate: Candidate, bound: Bound, readings: dict[str, float]) -> Option:
     return Option(candidate, bound, readings, sum(_WEIGHTS[name] * value for name, value in readings.items()))
 
@@ -268,6 +280,14 @@ def _asking_words(bound: Bound, unit: Unit) -> list[str]:
         for place, token in enumerate(unit.tokens)
         if place not in bound.used and (token.word.isalpha() or "'" in token.word)
     ]
+
+
+def _form_words(bound: Bound, unit: Unit) -> tuple[str, ...]:
+    """The request's form with its arguments hidden."""
+    return tuple(
+        HIDDEN if place in bound.used and not token.word.startswith("<") else token.word
+        for place, token in enumerate(unit.tokens)
+    )
 
 
 # ── Joining parts ─────────────────────────────────────────────────────────────────────────────────────────

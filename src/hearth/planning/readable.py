@@ -25,34 +25,31 @@ _ENGLISH = frozenset(
     listed(
         "a about after again all also am an and another any anything are around as ask at away back be because been "
         "before being best between both but buy by call came can can't cannot come could day days did do does doesn't "
-        "doing done don't down each email end even every everything find first for from get give go going good got had "
-        "has have he hello help her here him his home hour hours how i i'd i'll i'm i've if in into is isn't it it's its "
-        "just keep know last late later left let like list long look made mail make many me meeting message might minutes "
-        "more morning most much my name need never new next night no not note nothing now of off ok on one only open or "
-        "other our out over own people please put read really remind right said same say see send set she should show so "
-        "some someone something soon still stop such take tell than thank thanks that that's the their them then there "
-        "these they thing things think this those three through time to today tomorrow tonight too two under until up us "
-        "use very want was way we week weekend well went were what what's when where which while who whose why will with "
-        "won't work would write yes yet you your"
+        "doing done don't down each email end even every everything find first for from get give go going good got "
+        "had has have he hello help her here him his home hour hours how i i'd i'll i'm i've if in into is isn't it "
+        "it's its just keep know last late later left let like list long look made mail make many me meeting message "
+        "might minutes more morning most much my name need never new next night no not note nothing now of off ok on "
+        "one only open or other our out over own people please put read really remind right said same say see send "
+        "set she should show so some someone something soon still stop such take tell than thank thanks that that's "
+        "the their them then there these they thing things think this those three through time to today tomorrow "
+        "tonight too two under until up us use very want was way we week weekend well went were what what's when "
+        "where which while who whose why will with won't work would write yes yet you your"
     )
 )
 _FOREIGN = (
     frozenset(
         listed(
-            # Frequent words of German, French, Spanish, Italian, Portuguese, Dutch, Polish, Swedish and Turkish that are
-            # no English words.
-            "der das und ist nicht ich mich mir mein meine meinen einen eine eines ein den dem zu für mit auf von morgen "
-            "heute bitte wie wann wer uhr kannst du sie wir ihr auch noch nach bei wird erinnere schreibe "
-            "le la les des une est je ne pas vous nous mon ma mes pour avec sur dans demain aujourd'hui quel quelle quand "
-            "qui rappelle moi au aux du que ce cette s'il plaît plait "
-            "el los las una es no por para con mi mis mañana hoy cuando cuándo qué quien quién recuérdame recuerdame del al "
-            "que en lo un y de se favor cuál puedes "
-            "il lo gli una di che non mio mia per con domani oggi quando ricordami sono della alle nel "
-            "o os uma não nao meu minha amanhã amanha hoje lembra lembre às "
-            "het een de van ik mij mijn niet voor met morgen vandaag wanneer herinner op naar aan om "
-            "jest nie mi moje jutro dziś o w na z przypomnij co kiedy mnie "
-            "och att jag mig min inte imorgon idag påminn vad när är för på "
-            "bir ve bana benim yarın bugün ne zaman hatırlat için"
+            # Frequent words of German, French, Spanish, Italian, Portuguese, Dutch, Polish, Swedish and Turkish.
+            "der das und ist nicht ich mich mir mein meine meinen einen eine eines ein den dem zu für mit auf von "
+            "morgen heute bitte wie wann wer uhr kannst du sie wir ihr auch noch nach bei wird erinnere schreibe le "
+            "la les des une est je ne pas vous nous mon ma mes pour avec sur dans demain aujourd'hui quel quelle "
+            "quand qui rappelle moi au aux du que ce cette s'il plaît plait el los las una es no por para con mi mis "
+            "mañana hoy cuando cuándo qué quien quién recuérdame recuerdame del al que en lo un y de se favor cuál "
+            "puedes il lo gli una di che non mio mia per con domani oggi quando ricordami sono della alle nel o os "
+            "uma não nao meu minha amanhã amanha hoje lembra lembre às het een de van ik mij mijn niet voor met "
+            "morgen vandaag wanneer herinner op naar aan om jest nie mi moje jutro dziś o w na z przypomnij co kiedy "
+            "mnie och att jag mig min inte imorgon idag påminn vad när är för på bir ve bana benim yarın bugün ne "
+            "zaman hatırlat için"
         )
     )
     - _ENGLISH

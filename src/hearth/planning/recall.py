@@ -95,15 +95,15 @@ class RecallPlanner:
         text = request.text
         slots = find_slots(text, request.now, context)
         parts = clauses(text, slots)
-        whole = Unit(text, tokens_of(text, slots))
-        units = [whole]
+        manners = self._counted()
+        units = [Unit(text, tokens_of(text, slots), manners)]
         if len(parts) > 1:
-            units += [Unit(text, tokens_of(text, slots, part.start, part.end)) for part in parts]
-        if not whole.tokens:
+            units += [Unit(text, tokens_of(text, slots, part.start, part.end), manners) for part in parts]
+        if not units[0].tokens:
             return Refusal("unreadable", "The request holds no words; say what you would like done.", planner=self.name)
         forms = self._remembered.likeness.of_requests([text] * len(units), [unit.tokens for unit in units])
         ballot = Ballot(self._remembered, offered, self._usable_rows(offered), forms)
-        proposal = Proposal(ballot, units, offered, self._counted(), self._remembered.likeness)
+        proposal = Proposal(ballot, units, offered, manners, self._remembered.likeness)
         return self._answered(proposal.parts(), offered)
 
     # ── What is derived from memory ───────────────────────────────────────────────────────────────────────

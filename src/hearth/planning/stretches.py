@@ -7,6 +7,7 @@ linearly with the request.
 
 from __future__ import annotations
 
+import heapq
 import itertools
 import math
 from collections.abc import Mapping, Sequence
@@ -43,8 +44,9 @@ _N_EDGES, _N_STRETCHES = 12, 6
 
 FUNCTION_WORDS = frozenset(
     listed(
-        "a an the my our your his her their its of to in on at for with and or is are was were be been will would should "
-        "could can has have had do does did i you we he she it they that this not no so as by from but if up out off"
+        "a an the my our your his her their its of to in on at for with and or is are was were be been will would "
+        "should could can has have had do does did i you we he she it they that this not no so as by from but if up "
+        "out off"
     )
 )
 _PRONOUNS = frozenset(
@@ -66,8 +68,8 @@ _LOOSE_ENDS = frozenset(
 )
 _TAIL_VERBS = frozenset(
     listed(
-        "say says start starts begin begins come comes go goes live lives take takes place leave leaves end ends due full "
-        "open happen happens now next today yet please there read mean means arrive arrives can works"
+        "say says start starts begin begins come comes go goes live lives take takes place leave leaves end ends due "
+        "full open happen happens now next today yet please there read mean means arrive arrives can works"
     )
 )
 """What a question ends with is not part of what it asks about."""
@@ -85,14 +87,48 @@ class Wanted:
     parameter: Parameter
     is_lookup: bool
     """Its tool only reads: the words say what to look for."""
+    is_list: bool
+    is_name: bool
 
-    @property
-    def is_list(self) -> bool:
-        return canonical(self.parameter.type).startswith("list[")
 
-    @property
-    def is_name(self) -> bool:
-        return "PersonName" in canonical(self.parameter.type)
+def wanted(step: int, tool: str, parameter: Parameter, is_lookup: bool) -> Wanted:
+    """A free-text argument of a step."""
+    kind = canonical(parameter.type)
+    return Wanted(step, tool, parameter, is_lookup, kind.startswith("list["), "PersonName" in kind)
+
+
+@dataclass(frozen=True, slots=True)
+class _Odds:
+    """What the counts say of each place in a request, for one parameter."""
+
+    left: list[float]
+    right: list[float]
+    content: list[float]
+    leaving_out: float
+
+
+class Reading:
+    """One request, with what was worked out for each parameter kept: many candidates ask for the same."""
+
+    def __init__(self, words: tuple[str, ...], manners: Manners) -> None:
+        self.words = words
+        self.manners = manners
+        self.has_name = "<name>" in words
+        self._odds: dict[tuple[str, str], _Odds] = {}
+
+    def odds(self, wanted: Wanted) -> _Odds:
+        key = (wanted.tool, wanted.parameter.name)
+        found = self._odds.get(key)
+        if found is None:
+            levels = self.manners.levels(*key)
+            places = range(len(self.words))
+            found = self._odds[key] = _Odds(
+                [left_odds(levels, self.words, place) for place in places],
+                [right_odds(levels, self.words, place) for place in range(len(self.words) + 1)],
+                [_content(wanted, levels, self.words, place) for place in places],
+                _price_of_leaving_out(wanted, self.manners.of(*key), self.words),
+            )
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,24 +140,25 @@ class Stretch:
     """Log-odds that it is the argument, roughly."""
 
 
-def best_stretches(
-    wanted: Sequence[Wanted], words: tuple[str, ...], taken: Mapping[int, set[int]], manners: Manners
-) -> list[Stretch | None]:
-    """Choose a stretch, or none, for each argument.
-
-    Args:
-        words: The request's form.
-        taken: Word → steps that have used it already.
-    """
-    options = [_options(one, words, taken, manners) for one in wanted]
+def best_stretches(wanted: Sequence[Wanted], reading: Reading, taken: Mapping[int, set[int]]) -> list[Stretch | None]:
+    """Choose a stretch, or none, for each argument; `taken` are the words that steps have used already."""
+    options = [_options(one, reading, taken) for one in wanted]
+    single = [max(choices, key=_worth)[0] for choices in options]
+    if not _overlaps([(one.step, stretch) for one, stretch in zip(wanted, single)]):
+        return single
     best: tuple[float, tuple[Stretch | None, ...]] = (float("-inf"), ())
-    for choice in itertools.product(*options):
-        score = sum(stretch.score if stretch else price for stretch, price in choice)
+    n_kept = max(2, _N_STRETCHES - len(options))
+    for choice in itertools.product(*([*choices[:n_kept], choices[-1]] for choices in options)):
+        score = sum(_worth(option) for option in choice)
         if score > best[0]:
             score -= _overlaps([(one.step, stretch) for one, (stretch, _) in zip(wanted, choice)])
             if score > best[0]:
                 best = (score, tuple(stretch for stretch, _ in choice))
     return list(best[1])
+
+
+def _worth(option: tuple[Stretch | None, float]) -> float:
+    return option[0].score if option[0] else option[1]
 
 
 def _overlaps(chosen: Sequence[tuple[int, Stretch | None]]) -> float:
@@ -132,35 +169,38 @@ def _overlaps(chosen: Sequence[tuple[int, Stretch | None]]) -> float:
     return price
 
 
-def _options(
-    wanted: Wanted, words: tuple[str, ...], taken: Mapping[int, set[int]], manners: Manners
-) -> list[tuple[Stretch | None, float]]:
+def _options(wanted: Wanted, reading: Reading, taken: Mapping[int, set[int]]) -> list[tuple[Stretch | None, float]]:
     """The likeliest stretches for one argument, and leaving it out with its price."""
-    manner = manners.of(wanted.tool, wanted.parameter.name)
-    levels = manners.levels(wanted.tool, wanted.parameter.name)
+    words, odds = reading.words, reading.odds(wanted)
     n = len(words)
-    left = [_W_LEFT * max(left_odds(levels, words, i), _left_floor(words, taken, i)) for i in range(n)]
-    right = [_W_RIGHT * max(right_odds(levels, words, j), _right_floor(words, taken, j)) for j in range(n + 1)]
+    own = {place for place, steps in taken.items() if wanted.step in steps}
+    left = [_W_LEFT * max(odds.left[i], _left_floor(words, taken, i)) for i in range(n)]
+    right = [_W_RIGHT * max(odds.right[j], _right_floor(words, taken, j)) for j in range(n + 1)]
     content = [0.0]
-    for place, word in enumerate(words):
-        odds = _content(wanted, levels, words, place)
-        if wanted.step in taken.get(place, ()):
-            odds -= 6.0
-        content.append(content[-1] + _W_CONTENT * max(-2.5, min(2.5, odds)))
-    firsts = sorted(range(n), key=lambda i: -left[i])[:_N_EDGES]
-    lasts = sorted(range(1, n + 1), key=lambda j: -right[j])[:_N_EDGES]
+    for place in range(n):
+        here = odds.content[place] - (6.0 if place in own else 0.0)
+        content.append(content[-1] + _W_CONTENT * max(-2.5, min(2.5, here)))
+    manner = reading.manners.of(wanted.tool, wanted.parameter.name)
     found: dict[tuple[int, int], float] = {}
-    for first, last in itertools.product(firsts, lasts):
-        place_ = _trimmed(wanted, words, first, last) if first < last else None
-        if place_ is None or any(wanted.step in taken.get(k, ()) for k in range(*place_)):
-            continue
-        score = left[first] + right[last] + min(_MAX_CONTENT, content[place_[1]] - content[place_[0]])
-        score += _shape_odds(wanted, words[place_[0] : place_[1]], manner, "<name>" in words)
-        if _is_cut_short(wanted, words, taken, first, last):
-            score -= _CUT_SHORT
-        found[place_] = max(score, found.get(place_, score))
+    shapes: dict[tuple[int, int], float] = {}
+    lasts = heapq.nlargest(_N_EDGES, range(1, n + 1), key=lambda j: (right[j], -j))
+    for first in heapq.nlargest(_N_EDGES, range(n), key=lambda i: (left[i], -i)):
+        for last in lasts:
+            if last <= first:
+                continue
+            cut = _trimmed(wanted, words, first, last)
+            if cut is None or (own and any(k in own for k in range(*cut))):
+                continue
+            if cut not in shapes:
+                shape = _shape_odds(wanted, words[cut[0] : cut[1]], manner, reading.has_name)
+                shapes[cut] = shape + min(_MAX_CONTENT, content[cut[1]] - content[cut[0]])
+            score = left[first] + right[last] + shapes[cut]
+            if _is_cut_short(wanted, words, taken, first, last):
+                score -= _CUT_SHORT
+            if score > found.get(cut, -math.inf):
+                found[cut] = score
     best = sorted(found, key=lambda p: (-found[p], p))[:_N_STRETCHES]
-    return [*((Stretch(*p, found[p]), 0.0) for p in best), (None, _price_of_leaving_out(wanted, manner, words))]
+    return [*((Stretch(*p, found[p]), 0.0) for p in best), (None, odds.leaving_out)]
 
 
 def _price_of_leaving_out(wanted: Wanted, manner: Manner | None, words: tuple[str, ...]) -> float:

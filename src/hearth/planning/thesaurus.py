@@ -79,8 +79,9 @@ ACTIONS = {
 
 THINGS = {
     "reminder": "reminder reminders alarm alarms remind reminded reminding",
-    "event": "event events appointment appointments meeting meetings calendar agenda diary plans lunch dinner breakfast "
-    "brunch class lesson course concert interview coffee party wedding rehearsal session conference workshop visit "
+    "event": "event events appointment appointments meeting meetings calendar agenda diary plans lunch dinner "
+    "breakfast brunch class lesson course concert interview coffee party wedding rehearsal session conference "
+    "workshop visit "
     "training match game schedule entry date|on today|on tomorrow|coming up|my day|my week|my schedule|day off|"
     "going on|happening|busy|am i doing|take place|what's on|whats on|plans|did i have on",
     "free_time": "free gap gaps available availability slot slots|time for|have time|free time|work for me|spare|"
@@ -92,8 +93,7 @@ THINGS = {
     "written to me|answered|sent me|wrote me|hear from|heard from|write back|post box",
     "draft": "draft drafts|unsent",
     "note": "note notes noted notebook jotted memo|write down|wrote down|written down|jot down|written about",
-    "list": "list lists groceries shopping grocery checklist|to-do|to do list|out of|to buy|todo|run out|we need|"
-    "buy|pick up",
+    "list": "list lists groceries shopping grocery checklist|to-do|to do list|out of|to buy|todo|run out",
     "file": "file files document documents folder pdf picture pictures photo photos image images video videos audio "
     "recording recordings spreadsheet spreadsheets letter contract manual scan report minutes documentation text "
     "certificate invoice speech recipe|text file|warranty|form|cv|plan",
@@ -115,6 +115,7 @@ THINGS = {
     "attachment": "attach attached attachment attachments|attached to|with it attached",
     "next": "next|coming up next|upcoming|soonest|first thing",
     "last": "last latest newest recent|most recent",
+    "texting": "sms whatsapp telegram messenger slack imessage dm signal|text message|a text|group chat",
     "music": "music song songs jazz album artist playlist podcast radio band tune spotify track",
     "home": "light lights lamp heating thermostat door doors window windows vacuum robot oven dishwasher fridge tv "
     "television blinds garage bedroom kitchen hallway|living room|front door",
