@@ -103,7 +103,6 @@ class Agent:
         self.trace = Trace(store)
         self.memory = EventMemory(store)
         self.folder = Folder(home / "owner", store)
-        self.folder.prune(UNDO_KEPT)
         self._tool_settings = settings.for_tools(environ)
         self._resources = resources
         self.executor = Executor(monitor, self.trace, self._call_context, self.folder)
@@ -118,7 +117,7 @@ class Agent:
         `recover` carries on.
         """
         started = time.perf_counter()
-        episode_id = new_id(request.now)
+        episode_id = self._new_id(request.now)
         self.trace.begin(request, episode_id)
         self.egress.purpose = episode_id
         proposal = self.plan(request, self.tools.specs)
@@ -221,6 +220,7 @@ class Agent:
         lines = []
         for left in self.trace.unfinished():
             self.egress.purpose = left.id
+            self.trace.resuming(left.id)
             results = self.executor.resume(left)
             refusal = (
                 None if left.plan else left.refusal or Refusal("unreadable", "it was cut off before it was planned")
@@ -240,6 +240,7 @@ class Agent:
                 )
             )
             lines.append(f"{left.id} {answer.status}: {answer.text}")
+        self.folder.prune(UNDO_KEPT)  # not before: an open episode may need old entries, the clock may have jumped
         return tuple(lines)
 
     def undo(self, id: str | None) -> UndoReport:
@@ -248,7 +249,7 @@ class Agent:
         Raises:
             NotFound: No such episode, or nothing to take back.
         """
-        episode_id = id or self._last_change()
+        episode_id = self._last_change() if id is None else id
         undone, kept = [], []
         for call in reversed(self.trace.calls(episode_id)):
             if call.started is None or call.result is None or call.is_undone or call.started.effect == "none":
@@ -259,13 +260,15 @@ class Agent:
             if call.started.effect == "send":
                 kept.append(f"{name}: what was sent cannot be called back")
                 continue
+            paths: tuple[str, ...] = ()
             try:
                 paths = self.folder.undo(call.started.key)
                 self.monitor.undo(
                     call.started.tool, call.started.arguments, call.result.value, self._undo_context(call)
                 )
             except ToolError as error:
-                kept.append(f"{name}: {error}")
+                done = f"{', '.join(paths)} put back, but " if paths else ""
+                kept.append(f"{name}: {done}{error}")
                 break  # earlier steps may be what this one was made from: leave them, too
             self.trace.mark_undone(episode_id, call.started.step)
             undone.append(f"{name} ({', '.join(paths) or 'outside the home folder'})")
@@ -291,7 +294,7 @@ class Agent:
 
     def refuse(self, request: Request, reason: str) -> Episode:
         """Record a request that could not be read, with the reason as its answer."""
-        episode_id = new_id(request.now)
+        episode_id = self._new_id(request.now)
         refusal = Refusal("unreadable", reason)
         answer = compose(None, refusal, None, (), self.tools.specs, request.now)
         episode = Episode(episode_id, request, None, refusal, None, (), answer)
@@ -302,7 +305,15 @@ class Agent:
     def effect_of(self, episode: Episode, result: StepResult) -> str:
         """Whether a step read, changed or sent something."""
         assert episode.plan is not None
-        return self.tools.specs[episode.plan.steps[result.step].tool].effect
+        spec = self.tools.specs.get(episode.plan.steps[result.step].tool)
+        return spec.effect if spec else "none"
+
+    def _new_id(self, now: dt.datetime) -> str:
+        """An id that no episode has: in a long run several episodes of one second draw the same letters."""
+        id = new_id(now)
+        while self.trace.has(id):
+            id = new_id(now)
+        return id
 
     def close(self) -> None:
         """Give the home free. Safe to call twice."""

@@ -114,6 +114,10 @@ MIGRATIONS: tuple[str, ...] = (
     ALTER TABLE step ADD COLUMN is_undone INTEGER NOT NULL DEFAULT 0;
     ALTER TABLE step ADD COLUMN notices_json TEXT NOT NULL DEFAULT '[]';
     """,
+    # 4: how often an episode was carried on without coming to its end
+    """
+    ALTER TABLE episode ADD COLUMN n_resumed INTEGER NOT NULL DEFAULT 0;
+    """,
 )
 """Schema changes, first to last; a file's `user_version` says how many it has. Never edit one that was released."""
 

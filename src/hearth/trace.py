@@ -87,6 +87,8 @@ class UnfinishedEpisode:
     """Of the steps that are over, by step."""
     started: tuple[StartedStep, ...]
     """Steps that were begun and not ended: to be rolled back and run again, or reported."""
+    n_resumed: int = 0
+    """How often it was carried on before and cut off again."""
 
 
 class Trace:
@@ -192,6 +194,12 @@ class Trace:
             self._decided.pop(episode.id, None)
             self._numbers.pop(episode.id, None)
 
+    def resuming(self, id: str) -> None:
+        """Note, before anything of it runs again, that the episode is carried on. Raises: NotFound: No such episode."""
+        number = self._number(id)
+        with self._store.transaction() as cursor:
+            cursor.execute("UPDATE episode SET n_resumed=n_resumed+1 WHERE number=?", (number,))
+
     def mark_undone(self, id: str, step: int) -> None:
         """Note that the owner took a step back. Raises: NotFound: No such episode."""
         place = self._number(id) * N_MAX_STEPS + step
@@ -202,12 +210,16 @@ class Trace:
 
     def episode(self, id: str) -> Episode:
         """The finished episode `id`. Raises: NotFound: None of that id, or it was never finished."""
-        rows = self._store.query("SELECT * FROM episode WHERE id=?", (id,))
+        rows = self._store.query("SELECT * FROM episode WHERE id=?", (_storable(id),))
         if not rows:
             raise NotFound(f"no episode {id!r}; `hearth history` lists the ones there are")
         if rows[0]["status"] != "finished":
             raise NotFound(f"episode {id!r} was not finished; the next start of Hearth resumes or reports it")
         return self._rebuild(rows[0])
+
+    def has(self, id: str) -> bool:
+        """Whether there is an episode `id`, finished or not."""
+        return bool(self._store.query("SELECT 1 FROM episode WHERE id=?", (_storable(id),)))
 
     def episodes(self, limit: int = 20) -> tuple[Episode, ...]:
         """The latest finished episodes, newest first."""
@@ -244,6 +256,7 @@ class Trace:
                     planning_ms=row["planning_ms"],
                     results=tuple(self._result(s) for s in steps if s["status"]),
                     started=tuple(_started(s) for s in steps if s["started"] and not s["status"]),
+                    n_resumed=row["n_resumed"],
                 )
             )
         return tuple(episodes)
@@ -251,7 +264,7 @@ class Trace:
     def _number(self, id: str) -> int:
         number = self._numbers.get(id)
         if number is None:
-            rows = self._store.query("SELECT number FROM episode WHERE id=?", (id,))
+            rows = self._store.query("SELECT number FROM episode WHERE id=?", (_storable(id),))
             if not rows:
                 raise NotFound(f"no episode {id!r}; `hearth history` lists the ones there are")
             number = cast(int, rows[0]["number"])

@@ -47,8 +47,8 @@ def compose(
     done = [r for r in current if r.status == "done"]
     faults = [r for r in current if r.status in ("failed", "unknown", "denied")]
     used = {ref.step for step in plan.steps for ref in step.refs()}
-    achieved = [r for r in done if r.step not in used or tools[plan.steps[r.step].tool].effect != "none"]
-    lines = [say(tools[plan.steps[r.step].tool], r.value, now) for r in achieved]
+    achieved = [r for r in done if r.step not in used or _spec(plan, r, tools).effect != "none"]
+    lines = [say(_spec(plan, r, tools), r.value, now) for r in achieved]
     for result in faults:
         lines.append(_fault(plan, result))
     lines += [f"Note: {_sentence(notice)}" for r in current for notice in dict.fromkeys(r.notices)]
@@ -60,6 +60,12 @@ def compose(
     if plan.offer:
         lines.append(_sentence(plan.offer.text))
     return Answer("\n".join(lines), _status(plan, achieved, faults), _evidence(plan, done, tools, now))
+
+
+def _spec(plan: Plan, result: StepResult, tools: Mapping[str, ToolSpec]) -> ToolSpec:
+    """Of the tool that a step called; of a plug-in that is gone, what the record still tells."""
+    name = plan.steps[result.step].tool
+    return tools.get(name) or ToolSpec(name, "")
 
 
 def _status(plan: Plan, achieved: Sequence[StepResult], faults: Sequence[StepResult]) -> AnswerStatus:
@@ -207,7 +213,7 @@ def _evidence(
 ) -> tuple[Evidence, ...]:
     found: list[Evidence] = []
     for result in done:
-        spec = tools[plan.steps[result.step].tool]
+        spec = _spec(plan, result, tools)
         records = result.value if isinstance(result.value, list) else [result.value]
         for record in records[:MAX_LISTED]:
             if record is None:

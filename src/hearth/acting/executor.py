@@ -43,6 +43,8 @@ MAX_PARALLEL = 4
 """Steps that run side by side."""
 GRACE_S = 1.0
 """How long a changing step that is stopped may take to notice."""
+MAX_RESUMES = 2
+"""How often a step that was cut off is run again: one that ends the process each time must not end every start."""
 MAX_SLEEP_S = 3600.0
 RETRY_DELAY_S = 0.2
 """Before the second attempt; doubled before each further one."""
@@ -127,7 +129,8 @@ class Executor:
 
         A step that was cut off is run again when it only reads, or when it changes something and its half-done changes
         could be taken back; it becomes `unknown` when something else has changed the same files since, or when it may
-        have sent something. `StepResult.n_attempts` counts the attempt before the crash.
+        have sent something. One that was cut off each time in `MAX_RESUMES` attempts to carry on is taken back and not
+        run any more. `StepResult.n_attempts` counts the attempt before the crash.
 
         Returns:
             One result per step; those there were when nothing may be run (no plan, or it was not allowed).
@@ -135,7 +138,8 @@ class Executor:
         if left.plan is None or left.ruling is None or left.ruling.verdict != "allow":
             return left.results
         ruling = self._parts.monitor.readmit(left.plan, left.ruling)
-        over = [result for started in left.started if (result := self._cut_off(started)) is not None]
+        is_last = left.n_resumed >= MAX_RESUMES
+        over = [result for started in left.started if (result := self._cut_off(started, is_last)) is not None]
         again = {started.step for started in left.started} - {result.step for result in over}
         if ruling.verdict != "allow":
             known = {result.step for result in (*left.results, *over)}
@@ -147,10 +151,12 @@ class Executor:
         results = self.run(left.id, left.plan, tools, left.request.now, (*left.results, *over))
         return tuple(replace(r, n_attempts=r.n_attempts + 1) if r.step in again else r for r in results)
 
-    def _cut_off(self, started: StartedStep) -> StepResult | None:
+    def _cut_off(self, started: StartedStep, is_last: bool) -> StepResult | None:
         """The result of a step that must not be run again; None when it may, with its changes taken back."""
+        again = f"it was cut off {MAX_RESUMES + 1} times and is not tried any more; {started.tool} may be at fault"
         if started.effect == "none":
-            return None
+            failed = StepResult(started.step, "failed", error=again, error_kind="ToolCrashed", key=started.key)
+            return failed if is_last else None
         spec = self._parts.monitor.specs.get(started.tool)
         if spec is None or not spec.is_idempotent:
             why = "cannot be repeated safely" if spec else "is not installed any more"
@@ -160,6 +166,9 @@ class Executor:
         if conflicts:
             error = _in_the_way(started.tool, conflicts)
             return StepResult(started.step, "unknown", error=error, error_kind="Conflict", key=started.key)
+        if is_last:
+            error = f"{again}; its changes to your files were taken back, what it did elsewhere is not known"
+            return StepResult(started.step, "unknown", error=error, error_kind="ToolCrashed", key=started.key)
         return None
 
     def cancel(self) -> None:

@@ -1,0 +1,169 @@
+"""An agent on a bad day: crashes that come again, plug-ins that are gone, ids that are drawn twice."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import secrets
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from hearth import tool
+from hearth.acting.executor import MAX_RESUMES
+from hearth.agent import UNDO_KEPT, Agent, make_home, replayed
+from hearth.errors import NotFound
+from hearth.guard.approval import YesApprover
+from hearth.models.scripted import HashEncoder
+from hearth.planning.cascade import Cascade
+from hearth.protocols import CallContext, Tool
+from hearth.testing import FIXED_NOW, ScriptedPlanner
+from hearth.types import Plan, Step
+
+
+class Died(BaseException):
+    """Stands for a process that ends in the middle: nothing is tidied up."""
+
+
+@pytest.fixture
+def made_home(tmp_path: Path) -> Path:
+    make_home(
+        tmp_path / "made", {"name": "Mira", "email": "m@example.org", "time_zone": "Europe/Berlin", "country": ""}
+    )
+    return tmp_path / "made"
+
+
+@contextmanager
+def opened(home: Path, tools: Iterable[Tool], *names: str, now: dt.datetime = FIXED_NOW) -> Iterator[Agent]:
+    """An agent whose plan for "go" is one step for each of `names`."""
+    agent = Agent.open(
+        home,
+        YesApprover(),
+        environ=os.environ,
+        clock=lambda: now,
+        encoder=HashEncoder(),
+        extra_tools=tools,
+    )
+    plan = Plan(tuple(Step(name, {}) for name in names), planner="scripted", confidence=1.0)
+    agent.planner = Cascade([ScriptedPlanner({"go": plan})], confident=0.0)
+    try:
+        yield agent
+    finally:
+        agent.close()
+
+
+def begin(agent: Agent, *names: str) -> str:
+    """A plan of which the first step was begun when the process ended."""
+    from hearth.trace import StartedStep  # beside its one use
+
+    request = agent.request("go")
+    plan = Plan(tuple(Step(name, {}) for name in names), planner="scripted", confidence=1.0)
+    ruling = agent.monitor.rule(plan)
+    agent.trace.begin(request, "e1")
+    agent.trace.planned("e1", plan, None, ruling, 1.0)
+    effect = agent.tools.specs[names[0]].effect
+    agent.trace.steps("e1", finished=(), started=[StartedStep(0, names[0], "e1-0", {}, request.now, effect)])
+    return "e1"
+
+
+@tool(effect="change")
+def write_twice(call: CallContext) -> str:
+    """Add a line to a file."""
+    old = call.workspace.read("notes/log.md") if call.workspace.exists("notes/log.md") else b""
+    call.workspace.write("notes/log.md", old + b"line\n")
+    return "written"
+
+
+@pytest.mark.parametrize("effect", ["none", "change"])
+def test_a_step_that_ends_the_process_each_time_does_not_end_every_start(made_home: Path, effect: str) -> None:
+    n_calls = 0
+
+    @tool(effect=effect)  # type: ignore[arg-type]
+    def doom() -> str:
+        """End the process."""
+        nonlocal n_calls
+        n_calls += 1
+        return "not ended"
+
+    with opened(made_home, [doom, write_twice]) as agent:
+        begin(agent, "doom", "write_twice")
+    for attempt in range(MAX_RESUMES):
+        with opened(made_home, [doom, write_twice]) as agent:
+
+            def die(left: object, agent: Agent = agent) -> None:
+                agent.folder.for_call("e1-0").write("notes/doom.md", b"half")
+                raise Died
+
+            agent.executor.resume = die  # type: ignore[method-assign,assignment]
+            with pytest.raises(Died):
+                agent.recover()
+            assert agent.trace.unfinished()[0].n_resumed == attempt + 1
+    with opened(made_home, [doom, write_twice]) as agent:
+        (line,) = agent.recover()
+        assert f"cut off {MAX_RESUMES + 1} times and is not tried any more; doom may be at fault" in line
+        assert agent.trace.unfinished() == ()
+        first, second = agent.trace.episode("e1").results
+        assert (first.status, second.status) == ({"none": "failed", "change": "unknown"}[effect], "done")
+        assert agent.folder.for_call("").read("notes/log.md") == b"line\n"
+        assert agent.folder.for_call("").exists("notes/doom.md") is (effect == "none")
+        assert agent.recover() == ()
+    assert n_calls == 0
+
+
+def test_an_open_change_is_taken_back_even_if_it_is_older_than_what_is_kept_for_undo(
+    made_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(made_home, [write_twice]) as agent:
+        key = f"{begin(agent, 'write_twice')}-0"
+        agent.folder.for_call(key).write("notes/log.md", b"line\n")  # and then the process was killed
+        with agent.store.transaction() as cursor:
+            cursor.execute("UPDATE journal SET at_unix_s = at_unix_s - ?", (UNDO_KEPT.total_seconds() + 60,))
+    with opened(made_home, [write_twice]) as agent:
+        agent.recover()
+        assert agent.folder.for_call("").read("notes/log.md") == b"line\n"
+
+
+def test_records_of_a_plug_in_that_is_gone_can_be_read_answered_and_finished(made_home: Path) -> None:
+    @tool(effect="change", answer="Painted {value}.")
+    def paint(call: CallContext) -> str:
+        """Paint the fence."""
+        call.workspace.write("notes/fence.md", b"green")
+        return "green"
+
+    with opened(made_home, [paint], "paint") as agent:
+        done = agent.run(agent.request("go"))
+        assert done.answer.text == "Painted green."
+        begin(agent, "paint")
+    with opened(made_home, []) as agent:
+        (line,) = agent.recover()
+        assert line.startswith("e1 ")
+        assert agent.trace.episode("e1").results[0].status in ("unknown", "denied")
+        assert replayed(agent.trace.episode(done.id), agent.tools.specs).text == "green"
+        assert agent.effect_of(done, done.results[0]) == "none"
+        report = agent.undo(done.id)
+        assert report.undone == ()
+        assert report.kept == (
+            "paint: notes/fence.md put back, but cannot undo 'paint': it is not registered any more; "
+            "install its plug-in",
+        )
+
+
+def test_an_id_that_was_drawn_before_is_drawn_again(made_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    letters = iter(["aaaa", "aaaa", "aaaa", "bbbb"])
+    monkeypatch.setattr(secrets, "token_hex", lambda n: next(letters))
+    with opened(made_home, [write_twice], "write_twice") as agent:
+        first = agent.refuse(agent.request(""), "empty")
+        second = agent.run(agent.request("go"))
+    assert (first.id[-4:], second.id[-4:]) == ("aaaa", "bbbb")
+
+
+def test_an_empty_or_wrongly_encoded_id_is_no_episode(made_home: Path) -> None:
+    with opened(made_home, [write_twice], "write_twice") as agent:
+        agent.run(agent.request("go"))
+        for id in ("", "\udcff", "x' OR '1'='1"):
+            with pytest.raises(NotFound, match="no episode"):
+                agent.undo(id)
+            with pytest.raises(NotFound, match="no episode"):
+                agent.trace.episode(id)
