@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import stat
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,6 +20,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from hearth.errors import ConfigError
 from hearth.types import Plain
+
+MAX_FILE_BYTES = 1_000_000
+"""Of a `hearth.toml`: nobody writes more settings than that."""
 
 
 def _zone(name: str) -> str:
@@ -228,11 +232,19 @@ def read_settings(path: Path) -> Settings:
             what was expected). Nothing was changed.
     """
     try:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_FILE_BYTES:
+            what = f"has {status.st_size} bytes" if stat.S_ISREG(status.st_mode) else "is no plain file"
+            raise ConfigError(
+                f"cannot read {str(path)!r}: it {what}; expected a text file of at most {MAX_FILE_BYTES} bytes"
+            )
         raw = path.read_bytes()
     except FileNotFoundError:
         raise ConfigError(f"no {path.name} in {str(path.parent)!r}; make a home there with `hearth init`") from None
     except OSError as error:
-        raise ConfigError(f"cannot read {str(path)!r}: {error.strerror}; mend its permissions") from None
+        raise ConfigError(
+            f"cannot read {str(path)!r}: {error.strerror}; mend its permissions or choose another home"
+        ) from None
     try:
         return parse_settings(raw.decode("utf-8-sig"), path)
     except UnicodeDecodeError as error:
@@ -245,6 +257,8 @@ def parse_settings(text: str, path: Path) -> Settings:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path}: {error}; mend that line (see docs/reference/config.md)") from None
+    except RecursionError:
+        raise ConfigError(f"{path}: nested too deeply; no setting is a list of lists") from None
     try:
         return Settings.model_validate(data)
     except ValidationError as error:

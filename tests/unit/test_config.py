@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -125,3 +126,24 @@ def test_known_keys_follow_the_tables() -> None:
     assert "smtp" in known_keys(("mail",))
     assert known_keys(("policy", "any_tool")) == ["ruling", "reason"]
     assert known_keys(("tools", "x")) == []
+
+
+def test_a_settings_file_that_is_no_plain_file_is_not_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "hearth.toml"
+    os.mkfifo(path)
+    with pytest.raises(ConfigError, match="it is no plain file; expected a text file"):
+        read_settings(path)
+    path.unlink()
+    path.symlink_to("/dev/zero")
+    with pytest.raises(ConfigError, match="it is no plain file"):
+        read_settings(path)
+
+
+def test_a_settings_file_that_is_too_large_or_too_deep_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "hearth.toml"
+    path.write_text("#" * 1_000_001)
+    with pytest.raises(ConfigError, match="it has 1000001 bytes; expected a text file of at most 1000000 bytes"):
+        read_settings(path)
+    path.write_text("a = " + "[" * 100_000)
+    with pytest.raises(ConfigError, match="nested too deeply"):
+        read_settings(path)

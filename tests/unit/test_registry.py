@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -49,6 +50,8 @@ def test_a_file_in_the_home_folder_becomes_a_tool(home: Path) -> None:
         ("1/0", "ZeroDivisionError: division by zero; mend or remove the file"),
         ("def", "SyntaxError"),
         ("x = 1", "no tool in it; put `@hearth.tool"),
+        ("import sys; sys.exit(0)", "SystemExit: 0; mend or remove the file"),
+        ("class T:\n  spec = None\n  def call(self): 0\n  def undo(self): 0\nt = T()", "is None; expected a ToolSpec"),
         (LAMP.replace("switch_lamp", "Lamp"), "tool name 'Lamp' is not lower-case"),
         ('import hearth\n@hearth.tool()\ndef f(a):\n  "Doc."\n', "'a' of tool 'f' has no type"),
     ],
@@ -95,3 +98,35 @@ def test_tools_handed_in_are_checked_too(home: Path) -> None:
     assert load_tools(home, extra=[echo]).origin["echo"] == "given"
     with pytest.raises(RegistryError, match="exists already"):
         load_tools(home, extra=[echo, echo])
+
+
+def test_what_is_no_plain_file_is_named_and_not_waited_for(home: Path) -> None:
+    os.mkfifo(home / "tools" / "pipe.py")
+    (home / "tools" / "gone.py").symlink_to(home / "nowhere")
+    (home / "tools" / "folder.py").mkdir()
+    plug_in(home, "lamp.py", LAMP)
+    tools = load_tools(home)
+    assert list(tools.specs) == ["switch_lamp"]
+    folder, gone, pipe = tools.faults
+    assert "folder.py: not a plain file; a plug-in is one Python file, so move it elsewhere" in folder
+    assert "gone.py: cannot be read (No such file or directory); mend or remove it" in gone
+    assert "pipe.py: not a plain file" in pipe
+
+
+def test_nothing_is_run_from_a_folder_that_others_can_write(home: Path) -> None:
+    plug_in(home, "lamp.py", LAMP)
+    (home / "tools").chmod(0o777)
+    tools = load_tools(home)
+    assert tools.by_name == {}
+    assert "others can put files here, so none is run; do `chmod go-w` on it" in tools.faults[0]
+
+
+def test_no_package_takes_the_name_of_a_built_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    points = (
+        EntryPoint("clock", "aaa.tools:TOOLS", "hearth.tools"),
+        EntryPoint("clock", "hearth.tools.clock:TOOLS", "hearth.tools"),
+    )
+    monkeypatch.setattr(registry, "entry_points", lambda group: points)
+    tools = load_tools(None)
+    assert tools.origin["current_time"] == "clock (hearth.tools.clock:TOOLS)"
+    assert "'clock' (aaa.tools:TOOLS) cannot be loaded" in tools.faults[0]
