@@ -154,8 +154,8 @@ class Agent:
             planning_ms=planning_ms,
             rounds=rounds,
         )
-        self.trace.finish(episode)
         self.memory.remember(request.text, kind="request", at=request.now, label=OWNER, key=episode_id)
+        self.trace.finish(episode)  # last: it forces what was written before it to the disk, too
         return episode
 
     def plan(self, request: Request, tools: Mapping[str, ToolSpec]) -> Plan | Refusal:

@@ -469,8 +469,10 @@ HOSTILE = [
 
 @pytest.mark.parametrize("unit", HOSTILE)
 def test_hostile_text_takes_linear_time(unit: str) -> None:
-    short_s = max(cpu_s(unit * (10_000 // len(unit))), 0.004)
-    assert cpu_s(unit * (40_000 // len(unit))) < 12 * short_s  # 4 when linear, 16 when quadratic
+    short, long = unit * (10_000 // len(unit)), unit * (40_000 // len(unit))
+    # The least of three counts little of what else the machine does; 4 when linear, 16 when quadratic.
+    short_s = max(min(cpu_s(short) for _ in range(3)), 0.004)
+    assert min(cpu_s(long) for _ in range(3)) < 12 * short_s
 
 
 def test_importing_brings_no_heavy_library() -> None:
