@@ -20,13 +20,16 @@ Exit codes (also in docs/reference/cli.md):
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import json
 import os
+import shlex
+import shutil
 import sys
+import threading
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -34,6 +37,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from hearth import __version__, config, errors
+from hearth.terminal import clean, command_name
 
 if TYPE_CHECKING:
     from hearth.agent import Agent
@@ -70,8 +74,30 @@ def main() -> NoReturn:
     """Run the command line in a process of its own: nothing in it opens a connection outside the guard's door."""
     from hearth.guard.egress import install_network_guard
 
+    _open_streams()
     install_network_guard()
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    _leave_threads_behind(code)
+    sys.exit(code)
+
+
+def _open_streams() -> None:
+    """Stand in for standard streams that are closed: the next file opened would else get what libraries print."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            with contextlib.suppress(OSError):
+                os.dup2(os.open(os.devnull, os.O_RDWR), number)
+            setattr(sys, name, open(os.devnull, "r+" if number else "r", encoding="utf-8"))  # noqa: SIM115 lives on
+
+
+def _leave_threads_behind(code: int) -> None:
+    """End the process although threads that a tool started still run: the interpreter would wait for them."""
+    left = [t.name for t in threading.enumerate() if not t.daemon and t is not threading.main_thread()]
+    if left:
+        click.echo(f"hearth: a tool left {', '.join(map(repr, left))} running; it is ended now", err=True)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
 
 
 def run(arguments: list[str]) -> int:
@@ -92,10 +118,11 @@ def run(arguments: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except errors.HearthError as error:
-        click.echo(f"hearth: {error}", err=True)
+        click.echo(f"hearth: {clean(str(error))}", err=True)
         return next(code for kind, code in ERROR_CODES if isinstance(error, kind))
     except OSError as error:
-        click.echo(f"hearth: {error.strerror or error} ({error.filename or 'no file named'})", err=True)
+        where = f" ({clean(str(error.filename))})" if error.filename else ""
+        click.echo(f"hearth: {error.strerror or error}{where}; check permissions and space, or choose --home", err=True)
         return 74
     except Exception:
         traceback.print_exc()
@@ -148,8 +175,10 @@ def init(
     else:
         click.echo(f"{home} is a home already; its settings stay as they are")
     with _agent(invocation, yes=False) as agent:
-        click.echo(f"{len(agent.tools.by_name)} tools, {agent.n_demonstrations} demonstrations learnt. Try:")
-        click.echo('  hearth ask "remind me to water the plants tomorrow at nine"')
+        click.echo(f"{len(agent.tools.by_name)} tools, {agent.n_demonstrations} demonstrations learnt.")
+        click.echo(f"Times are those of {agent.settings.zone()}; hearth.toml in that folder says otherwise.")
+        hint = f"--home {shlex.quote(str(home))} " if home != config.home_folder(None, os.environ) else ""
+        click.echo(f'Try:\n  {command_name()} {hint}ask "remind me to water the plants tomorrow at nine"')
 
 
 @hearth.command()
@@ -182,13 +211,17 @@ def doctor(invocation: Invocation, repair: bool, as_json: bool) -> int:
 @as_json
 @click.pass_obj
 def ask(invocation: Invocation, text: tuple[str, ...], yes: bool, as_json: bool) -> int:
-    """Do what TEXT asks (`-` or nothing reads it from standard input)."""
+    """Do what TEXT asks.
+
+    `-` or no TEXT reads the request from standard input. What would change or send something is asked about first;
+    without a terminal it is refused, unless --yes or a rule in hearth.toml allows it.
+    """
     request = _request_text(text)
     with _agent(invocation, yes=yes) as agent:
-        episode = agent.run(agent.request(request))
+        episode = _run(agent, request)
         _show(agent, episode, as_json)
         if not as_json and (more := _missing(episode)):
-            episode = agent.run(agent.request(f"{request} {more}"))
+            episode = _run(agent, f"{request} {more}")
             _show(agent, episode, as_json)
     return STATUS_CODES[episode.answer.status]
 
@@ -197,15 +230,15 @@ def ask(invocation: Invocation, text: tuple[str, ...], yes: bool, as_json: bool)
 @yes_option
 @click.pass_obj
 def chat(invocation: Invocation, yes: bool) -> int:
-    """Ask one thing after another; an empty line or Ctrl-D ends it."""
+    """Ask one thing after another; an empty line ends it."""
     with _agent(invocation, yes=yes) as agent:
         if sys.stdin.isatty():
-            click.echo("Ask away. An empty line ends.")
+            click.echo("Ask away; an empty line ends. For example: what do I have on tomorrow?")
         while text := _next_line():
-            episode = agent.run(agent.request(text))
+            episode = _run(agent, text)
             _show(agent, episode, as_json=False)
             if more := _missing(episode):
-                _show(agent, agent.run(agent.request(f"{text} {more}")), as_json=False)
+                _show(agent, _run(agent, f"{text} {more}"), as_json=False)
     return 0
 
 
@@ -228,16 +261,14 @@ def plan(invocation: Invocation, text: tuple[str, ...], tools_file: Path | None,
         if as_json:
             _print_json({"user_request": request, **plan_to_json(proposal)})
         else:
-            click.echo("\n".join(plan_lines(proposal, specs)))
-            for part in proposal.unserved:
-                click.echo(f"not planned: {part}")
+            click.echo(clean("\n".join(plan_lines(proposal, specs))))
         return 0
     if as_json:
         _print_json({"user_request": request, "task_nodes": [], "refusal": refusal_to_json(proposal)})
     else:
-        click.echo(proposal.reason)
+        click.echo(clean(proposal.reason))
         if proposal.offer:
-            click.echo(proposal.offer.text)
+            click.echo(clean(proposal.offer.text))
     return STATUS_CODES["needs" if proposal.kind == "needs" else "refused"]
 
 
@@ -252,7 +283,8 @@ def tools(invocation: Invocation, as_json: bool) -> int:
     from hearth.plan_format import tool_to_json
     from hearth.registry import load_tools
 
-    found = load_tools(invocation.home)
+    with contextlib.redirect_stdout(sys.stderr):  # a plug-in may print
+        found = load_tools(invocation.home)
     if as_json:
         _print_json({"nodes": [tool_to_json(spec) for spec in found.specs.values()], "faults": list(found.faults)})
     else:
@@ -264,13 +296,15 @@ def tools(invocation: Invocation, as_json: bool) -> int:
                 click.echo(f"  {spec.name}({signature})  {click.style(mark, dim=True)}")
                 click.echo(f"      {spec.description}")
     for fault in found.faults:
-        click.echo(f"not loaded: {fault}", err=True)
+        click.echo(f"not loaded: {clean(fault)}", err=True)
     return 1 if found.faults else 0
 
 
 @hearth.command()
 @click.argument("id", required=False)
-@click.option("--limit", default=20, show_default=True, help="How many, newest first.")
+@click.option(
+    "--limit", type=click.IntRange(1, 1_000_000), default=20, show_default=True, help="How many, newest first."
+)
 @as_json
 @click.pass_obj
 def history(invocation: Invocation, id: str | None, limit: int, as_json: bool) -> None:
@@ -281,11 +315,11 @@ def history(invocation: Invocation, id: str | None, limit: int, as_json: bool) -
     from hearth.terminal import episode_lines, short
 
     with open_trace(invocation.home) as trace:
-        episodes = (trace.episode(id),) if id else trace.episodes(limit)
+        episodes = trace.episodes(limit) if id is None else (trace.episode(id),)
     if as_json:
         documents = [episode_to_json(episode) for episode in episodes]
-        _print_json(documents[0] if id else documents)
-    elif id:
+        _print_json(documents if id is None else documents[0])
+    elif id is not None:
         click.echo(f"{episodes[0].id}  {short(episodes[0].request.text)}")
         click.echo("\n".join(episode_lines(episodes[0], load_tools(invocation.home).specs)))
     else:
@@ -300,7 +334,10 @@ def history(invocation: Invocation, id: str | None, limit: int, as_json: bool) -
 @as_json
 @click.pass_obj
 def replay(invocation: Invocation, id: str, as_json: bool) -> int:
-    """Answer episode ID again from its record, calling nothing; say whether the answer is the same."""
+    """Answer episode ID again from its record, calling nothing.
+
+    Says whether the answer is the same, and exits with 1 when it is not.
+    """
     from hearth.agent import open_trace, replayed
     from hearth.registry import load_tools
     from hearth.terminal import episode_lines
@@ -314,7 +351,7 @@ def replay(invocation: Invocation, id: str, as_json: bool) -> int:
         _print_json({"id": id, "same": same, "recorded": episode.answer.text, "replayed": again.text})
     else:
         click.echo("\n".join(episode_lines(episode, specs)))
-        click.echo("  replayed  the same answer" if same else f"  replayed  differs: {again.text}")
+        click.echo("  replayed  the same answer" if same else f"  replayed  differs: {clean(again.text)}")
     return 0 if same else 1
 
 
@@ -323,17 +360,23 @@ def replay(invocation: Invocation, id: str, as_json: bool) -> int:
 @as_json
 @click.pass_obj
 def undo(invocation: Invocation, id: str | None, as_json: bool) -> int:
-    """Take back what episode ID changed (default: the last one that changed something)."""
-    with _agent(invocation, yes=False) as agent:
+    """Take back what episode ID changed (default: the last change).
+
+    Called again, it takes back the change before that one.
+    """
+    from hearth.terminal import short
+
+    with _agent(invocation, yes=False) as agent, contextlib.redirect_stdout(sys.stderr):
         report = agent.undo(id)
+        request = short(agent.trace.episode(report.episode).request.text, 70)
     if as_json:
         _print_json({"id": report.episode, "undone": list(report.undone), "kept": list(report.kept)})
     else:
-        click.echo(f"{report.episode}:")
+        click.echo(f"“{request}” ({report.episode})")
         for line in report.undone:
-            click.echo(f"  undone: {line}")
+            click.echo(f"  undone: {clean(line)}")
         for line in report.kept:
-            click.echo(f"  not undone: {line}")
+            click.echo(f"  not undone: {clean(line)}")
     return 1 if report.kept else 0
 
 
@@ -358,45 +401,57 @@ def demo(
 # ── Shared ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@contextmanager
+@contextlib.contextmanager
 def _agent(invocation: Invocation, *, yes: bool) -> Iterator[Agent]:
     """An agent on the home, with what it recovered from a crash said on standard error."""
     from hearth.agent import Agent
     from hearth.guard.approval import RefusingApprover, TerminalApprover, YesApprover
 
     approver = YesApprover() if yes else TerminalApprover() if sys.stdin.isatty() else RefusingApprover()
-    agent = Agent.open(invocation.home, approver, environ=os.environ)
+    with contextlib.redirect_stdout(sys.stderr):  # a plug-in may print; standard output is for answers
+        agent = Agent.open(invocation.home, approver, environ=os.environ)
     try:
         if agent.n_to_learn:
             label = f"Learning {agent.n_to_learn} demonstrations"
             with click.progressbar(agent.learn_shipped(), length=agent.n_to_learn, label=label, file=sys.stderr) as bar:
                 for _ in bar:
                     pass
-        for line in agent.recover():
-            click.echo(f"recovered: {line}", err=True)
+        with contextlib.redirect_stdout(sys.stderr):
+            recovered = agent.recover()
+        for line in recovered:
+            click.echo(f"recovered: {clean(line)}", err=True)
         for fault in agent.tools.faults:
-            click.echo(f"not loaded: {fault}", err=True)
+            click.echo(f"not loaded: {clean(fault)}", err=True)
         yield agent
     finally:
         agent.close()
 
 
+def _run(agent: Agent, text: str) -> Episode:
+    """Do what `text` asks; what tools print goes to standard error, which is not the answer's."""
+    with contextlib.redirect_stdout(sys.stderr):
+        return agent.run(agent.request(text))
+
+
 def _show(agent: Agent, episode: Episode, as_json: bool) -> None:
     from hearth.plan_format import episode_to_json
     from hearth.plan_text import plan_lines
-    from hearth.terminal import answer_lines, left
+    from hearth.terminal import answer_lines, evidence_lines, left
 
     if as_json:
         _print_json(episode_to_json(episode))
         return
+    columns = max(40, min(shutil.get_terminal_size().columns, 100))
+    width = columns if sys.stdout.isatty() else sys.maxsize  # what a program reads is not broken into lines
     if episode.plan is not None:
-        for line in plan_lines(episode.plan, agent.tools.specs):
-            click.secho(f"  {line}", dim=True)
-    for line in answer_lines(episode):
-        click.echo(line)
+        for line in plan_lines(episode.plan, agent.tools.specs, columns - 2):
+            click.secho(f"  {clean(line)}", dim=True)
+    click.echo("\n".join(answer_lines(episode, width)))
+    for line in evidence_lines(episode, is_new=True, width=columns - 9):
+        click.secho(f"  from {line}", dim=True)
     changed = any(r.status == "done" and agent.effect_of(episode, r) == "change" for r in episode.results)
-    tail = f" · take back: hearth undo {episode.id}" if changed else ""
-    click.secho(f"  {left(episode)} · {episode.duration_ms / 1000:.2f} s · {episode.id}{tail}", dim=True)
+    tail = " · take back: hearth undo" if changed else ""
+    click.secho(f"  {left(episode)} · {episode.duration_ms / 1000:.2f} s{tail}", dim=True)
 
 
 def _request_text(words: tuple[str, ...]) -> str:
@@ -431,6 +486,8 @@ def _next_line() -> str:
         return input("› " if sys.stdin.isatty() else "").strip()
     except EOFError:
         return ""
+    except UnicodeDecodeError as error:
+        raise errors.RequestError(f"the request is not UTF-8 text ({error.reason}); save it as UTF-8") from None
 
 
 def _print_json(document: object) -> None:

@@ -28,11 +28,12 @@ _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _DURATION = re.compile(r"P(?=[\dT])[\dDHMSTW.]+")
 
 
-def plan_lines(plan: Plan, tools: Mapping[str, ToolSpec]) -> list[str]:
+def plan_lines(plan: Plan, tools: Mapping[str, ToolSpec], max_line: int = MAX_LINE) -> list[str]:
     """The plan as text, one step per line (more when its arguments are long), and what it leaves out.
 
     Args:
         tools: To mark steps that change or send something; unknown ones are not marked.
+        max_line: Characters after which arguments go to the next line.
     """
     rails = _rails(plan.steps)
     width = max((len(here) for here, _ in rails), default=0)
@@ -46,14 +47,14 @@ def plan_lines(plan: Plan, tools: Mapping[str, ToolSpec]) -> list[str]:
         spec = tools.get(step.tool)
         effect = _EFFECTS[spec.effect] if spec else ""
         said += [f"· {effect}"] if effect else []
-        room = max(MAX_LINE - width - len(head), 40)
+        room = max(max_line - width - len(head) - 4, 30)
         first, *more = _wrapped(said, room) or [""]
         gap = "  " if width else ""
         lines.append(f"{here:<{width}}{gap}{head}  {first}".rstrip())
         lines += [f"{below:<{width}}{gap}{'':<{len(head)}}  {line}".rstrip() for line in more]
-    lines += [f"✗ not served: {part!r}" for part in plan.unserved]
+    lines += [f"✗ not planned: “{part}”" for part in plan.unserved]
     if plan.offer is not None:
-        lines.append(f"  offered instead: {plan.offer.text or plan.offer.tool}")
+        lines.append(f"  offered instead: {plan.offer.tool}")
     return lines
 
 

@@ -1,4 +1,4 @@
-"""An episode as a person reads it in a terminal: pure functions from values to lines.
+"""An episode as a person reads it in a terminal: functions from values to lines.
 
 Text that came from outside (mails, files, web pages) may hold terminal control characters; `clean` takes them out of
 everything that is shown.
@@ -6,15 +6,28 @@ everything that is shown.
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
+import textwrap
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from hearth.plan_text import plan_lines
 from hearth.types import Episode, StepResult, ToolSpec
 
 WIDTH = 100
-MAX_EVIDENCE = 5
+
+
+def command_name() -> str:
+    """What to type to run Hearth here: `hearth` when it is on the path, else the file that was started."""
+    found = shutil.which("hearth")
+    started = Path(sys.argv[0])
+    if found or started.stem != "hearth":
+        return "hearth"
+    return os.path.relpath(started) if started.is_relative_to(Path.cwd()) else str(started)
 
 
 def clean(text: str) -> str:
@@ -41,21 +54,54 @@ def episode_lines(episode: Episode, tools: Mapping[str, ToolSpec]) -> list[str]:
     if episode.plan is not None and episode.results:
         lines.append("  results")
         lines += [f"    {result_line(episode, result)}" for result in episode.results]
-    lines += answer_lines(episode)
+    lines += _under("answer", answer_lines(episode))
+    lines += _under("evidence", evidence_lines(episode))
     lines.append(f"  left      {left(episode)}")
     lines.append(f"  time      {episode.duration_ms:.0f} ms, of which planning {episode.planning_ms:.0f} ms")
     return lines
 
 
-def answer_lines(episode: Episode) -> list[str]:
-    """The answer and the evidence it rests on."""
-    said = clean(episode.answer.text).split("\n")
-    lines = [f"  answer    {said[0]}", *(f"            {line}" for line in said[1:])]
-    sources = list(dict.fromkeys(f"[{e.step + 1}] {short(e.source, WIDTH - 16)}" for e in episode.answer.evidence))
-    lines += [f"  {'evidence' if not k else '':<9} {source}" for k, source in enumerate(sources[:MAX_EVIDENCE])]
-    if len(sources) > MAX_EVIDENCE:
-        lines.append(f"            and {len(sources) - MAX_EVIDENCE} more")
+def answer_lines(episode: Episode, width: int = WIDTH - 12) -> list[str]:
+    """The answer, broken into lines between words."""
+    return wrapped(clean(episode.answer.text), width)
+
+
+def evidence_lines(episode: Episode, *, is_new: bool = False, width: int = WIDTH - 12) -> list[str]:
+    """The records the answer rests on, one line per step.
+
+    Args:
+        is_new: Leave out the steps whose records the answer itself says.
+    """
+    lines = []
+    for step in dict.fromkeys(e.step for e in episode.answer.evidence):
+        said = [" ".join(clean(e.text).split()) for e in episode.answer.evidence if e.step == step]
+        if is_new and all(text in " ".join(episode.answer.text.split()) for text in said):
+            continue
+        count = f"{len(said)} records: " if len(said) > 1 else ""
+        source = next(e.source for e in episode.answer.evidence if e.step == step).split(":")[0]
+        lines.append(short(f"[{step + 1}] {source}: {count}{'; '.join(said)}", width))
     return lines
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """`text` in lines of at most `width` characters, broken between words and with the indentation kept."""
+    lines: list[str] = []
+    for line in text.split("\n"):
+        indent = line[: len(line) - len(line.lstrip())]
+        hanging = indent + ("  " if line.lstrip().startswith(("· ", "- ", "* ")) else "")
+        lines += textwrap.wrap(
+            line,
+            max(width, 20),
+            subsequent_indent=hanging,
+            break_long_words=False,
+            break_on_hyphens=False,
+            drop_whitespace=True,
+        ) or [""]
+    return lines
+
+
+def _under(heading: str, lines: Sequence[str]) -> list[str]:
+    return [f"  {heading if not k else '':<10}{line}".rstrip() for k, line in enumerate(lines)]
 
 
 def result_line(episode: Episode, result: StepResult) -> str:
@@ -63,7 +109,8 @@ def result_line(episode: Episode, result: StepResult) -> str:
     assert episode.plan is not None
     tool = episode.plan.steps[result.step].tool if result.step < len(episode.plan.steps) else "?"
     outcome = result.error if result.status != "done" else _gist(result)
-    return f"{result.step + 1} {tool}: {result.status}, {result.duration_ms:.0f} ms · {short(outcome, 70)}"
+    head = f"{result.step + 1} {tool}: {result.status}, {result.duration_ms:.0f} ms"
+    return f"{head} · {short(outcome, 70)}" if outcome else head
 
 
 def _gist(result: StepResult) -> str:

@@ -25,10 +25,10 @@ NOTE = "<!-- Written by `python -m tests.docs.generate`; edit the code, not this
 
 def commands() -> str:
     """Every command with its help, and the exit codes."""
-    context = click.Context(cli.hearth, info_name="hearth", max_content_width=100)
+    context = click.Context(cli.hearth, info_name="hearth", terminal_width=100, help_option_names=["-h", "--help"])
     parts = [NOTE, "# Commands\n", "```text", cli.hearth.get_help(context).replace("\b", ""), "```\n"]
     for name, command in cli.hearth.commands.items():
-        sub = click.Context(command, info_name=name, parent=context, max_content_width=100)
+        sub = click.Context(command, info_name=name, parent=context, terminal_width=100)
         parts += [f"## hearth {name}\n", "```text", command.get_help(sub), "```\n"]
     table = re.search(r"\| code.*?(?=\n\n|\Z)", inspect.getdoc(cli) or "", re.S)
     assert table is not None

@@ -44,15 +44,31 @@ def test_the_result_that_was_used_up_is_evidence_only() -> None:
 def test_a_failed_step_is_said_with_its_reason_and_what_follows() -> None:
     failed = StepResult(0, "failed", error="no event matches 'dentist'", error_kind="NotFound")
     answer = compose(PLAN, None, ALLOW, [failed, StepResult(1, "skipped")], TOOLS, NOW)
-    assert answer.text == ("Not done: find events. no event matches 'dentist'.\nNot done because of that: move event.")
+    assert answer.text == "No event matches 'dentist'.\nNot done because of that: “move the dentist”."
     assert answer.status == "failed"
+
+
+def test_a_change_whose_search_found_nothing_says_what_was_looked_for() -> None:
+    plan = Plan(
+        (Step("find_events", {"query": "dentist"}), Step("move_event", {"event": Ref(0, ("id",))}, (), "move it!"))
+    )
+    failed = StepResult(1, "failed", error="find_events found nothing, which move_event needs", error_kind="NotFound")
+    answer = compose(plan, None, ALLOW, [done(0, []), failed], TOOLS, NOW)
+    assert answer.text == "Not done: “move it”. No events found (I looked for “dentist”)."
+
+
+def test_a_part_is_not_called_undone_twice() -> None:
+    plan = Plan((Step("find_events", {}, (), "move it"), Step("move_event", {"event": Ref(0)}, (), "move it")))
+    failed = StepResult(0, "failed", error="find_events is out of order", error_kind="ToolError")
+    answer = compose(plan, None, ALLOW, [failed, StepResult(1, "skipped")], TOOLS, NOW)
+    assert answer.text == "Not done: “move it”. find_events is out of order."
 
 
 def test_a_read_that_only_served_the_failed_step_is_no_success() -> None:
     failed = StepResult(1, "failed", error="read-only calendar", error_kind="ToolError")
     answer = compose(PLAN, None, ALLOW, [done(0, [EVENT]), failed], TOOLS, NOW)
     assert answer.status == "failed"
-    assert answer.text == "Not done: move the dentist. read-only calendar."
+    assert answer.text == "Not done: “move the dentist”. Read-only calendar."
 
 
 def test_a_step_that_another_made_good_is_not_said() -> None:
@@ -74,7 +90,7 @@ def test_ambiguity_is_a_question_and_unknown_is_said() -> None:
     assert compose(PLAN, None, ALLOW, [ambiguous], TOOLS, NOW).status == "needs"
     unknown = StepResult(1, "unknown", error="the connection broke after sending")
     text = compose(PLAN, None, ALLOW, [done(0, [EVENT]), unknown], TOOLS, NOW).text
-    assert text.startswith("I don't know whether this was done: move the dentist. The") or "connection broke" in text
+    assert text == "I don't know whether this was done: “move the dentist”. The connection broke after sending."
 
 
 def test_parts_no_tool_serves_are_said() -> None:
@@ -95,7 +111,7 @@ def test_refusal_and_denial() -> None:
 
 def test_lists_are_counted_and_capped() -> None:
     text = say(FIND, [EVENT] * 25, NOW)
-    assert text.startswith("25 found:\n  · Dentist, tomorrow at 15:00\n")
+    assert text.startswith("25 events:\n  · Dentist, tomorrow at 15:00\n")
     assert text.endswith("… and 5 more")
     assert say(FIND, [EVENT], NOW) == "Dentist, tomorrow at 15:00"
 
@@ -120,6 +136,28 @@ def test_lists_are_counted_and_capped() -> None:
 )
 def test_values_are_said_as_people_say_them(value: object, type_name: str, said: str) -> None:
     assert human(value, type_name, NOW) == said  # type: ignore[arg-type]
+
+
+def test_what_would_be_said_twice_is_said_once() -> None:
+    note = ToolSpec("n", "N.", fields={"title": "text", "text": "text"}, answer="Noted: {title}[: {text}]")
+    assert (
+        say(note, {"title": "the tuner costs…", "text": "the tuner costs 95 euros"}, NOW)
+        == "Noted: the tuner costs 95 euros"
+    )
+    assert say(note, {"title": "Tuner", "text": "95 euros"}, NOW) == "Noted: Tuner: 95 euros"
+    reminder = ToolSpec("r", "R.", fields={"at": "datetime"}, answer="{text}[, then {repeat}]")
+    assert say(reminder, {"text": "feed Miro", "repeat": "none"}, NOW) == "feed Miro"
+    assert say(reminder, {"text": "feed Miro", "repeat": "daily"}, NOW) == "feed Miro, then daily"
+
+
+def test_a_moment_can_be_said_in_halves() -> None:
+    spec = ToolSpec(
+        "free", "F.", returns="list[FreeSlot]", fields={"start": "datetime", "end": "datetime"},
+        answer="{start_day} from {start_time} to {end}",
+    )  # fmt: skip
+    slot: dict[str, Plain] = {"start": "2026-11-21T08:00:00+01:00", "end": "2026-11-21T08:30:00+01:00"}
+    assert say(spec, [slot], NOW) == "Tomorrow from 08:00 to 08:30"
+    assert say(spec, [slot, slot], NOW).startswith("2 free slots:\n  · tomorrow from 08:00 to 08:30\n")
 
 
 def test_the_end_of_a_span_is_said_without_its_day_again() -> None:

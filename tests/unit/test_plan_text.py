@@ -79,7 +79,7 @@ def test_a_plan_too_wide_to_draw_is_listed() -> None:
 
 def test_what_is_not_served_is_said() -> None:
     plan = Plan((Step("find_mail"),), unserved=("book a taxi",), offer=Offer("add_reminder", "a reminder to book it"))
-    assert plan_lines(plan, {})[1:] == ["✗ not served: 'book a taxi'", "  offered instead: a reminder to book it"]
+    assert plan_lines(plan, {})[1:] == ["✗ not planned: “book a taxi”", "  offered instead: add_reminder"]
 
 
 def test_empty_plan() -> None:

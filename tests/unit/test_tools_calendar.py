@@ -812,7 +812,7 @@ def test_the_same_key_makes_the_same_event() -> None:
 
 def test_an_answer_says_what_was_done() -> None:
     spec = add_event.spec
-    assert spec.answer == "Added to your calendar: {title}, {start}[, {place}]."
+    assert spec.answer == "Added to your calendar: {title}, {start}[, {place}][, with {attendees}][, then {repeat}]."
     assert spec.parameter("attendees") is not None
     assert spec.parameters[0].name == "title"
     assert spec.fields["attendees"] == "list[EmailAddress]"

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from hearth.errors import HearthError
 from hearth.functions import parse_duration
 from hearth.protocols import LanguageModel
-from hearth.types import Answer, AnswerStatus, Evidence, Plain, Plan, Refusal, Ruling, StepResult, ToolSpec
+from hearth.types import Answer, AnswerStatus, Evidence, Plain, Plan, Refusal, Ruling, Step, StepResult, ToolSpec
 
 MAX_LISTED = 20
 MAX_EVIDENCE_CHARS = 300
@@ -49,12 +49,12 @@ def compose(
     used = {ref.step for step in plan.steps for ref in step.refs()}
     achieved = [r for r in done if r.step not in used or _spec(plan, r, tools).effect != "none"]
     lines = [say(_spec(plan, r, tools), r.value, now) for r in achieved]
-    for result in faults:
-        lines.append(_fault(plan, result))
+    lines += [_fault(plan, result, done, tools) for result in faults]
     lines += [f"Note: {_sentence(notice)}" for r in current for notice in dict.fromkeys(r.notices)]
-    skipped = [plan.steps[r.step].tool for r in current if r.status == "skipped"]
-    if skipped:
-        lines.append(f"Not done because of that: {listed([s.replace('_', ' ') for s in skipped])}.")
+    told = {_words(plan.steps[r.step]) for r in faults}
+    skipped = [_words(plan.steps[r.step]) for r in current if r.status == "skipped"]
+    if left := [what for what in dict.fromkeys(skipped) if what not in told]:
+        lines.append(f"Not done because of that: {listed(left)}.")
     for part in plan.unserved:
         lines.append(f"I can't do this part yet: “{part}”.")
     if plan.offer:
@@ -83,11 +83,32 @@ def _refused(refusal: Refusal) -> Answer:
     return Answer(text, "needs" if refusal.kind == "needs" else "refused")
 
 
-def _fault(plan: Plan, result: StepResult) -> str:
-    what = plan.steps[result.step].text or plan.steps[result.step].tool.replace("_", " ")
+def _fault(plan: Plan, result: StepResult, done: Sequence[StepResult], tools: Mapping[str, ToolSpec]) -> str:
+    """What did not happen, and why. A search that found nothing is its own answer, not something undone."""
+    step = plan.steps[result.step]
+    what = _words(step)
+    why = _sentence(_capital(result.error))
     if result.status == "unknown":
-        return f"I don't know whether this was done: {what}. {_sentence(result.error)}"
-    return f"Not done: {what}. {_sentence(result.error)}"
+        return f"I don't know whether this was done: {what}. {why}"
+    if result.error_kind == "NotFound":
+        if step.tool in tools and tools[step.tool].effect == "none" and not step.refs():
+            return why
+        empty = {r.step for r in done if r.value is None or r.value == []}
+        for source in (ref.step for ref in step.refs() if ref.step in empty):
+            return f"Not done: {what}. {_nothing(plan.steps[source], tools)}"
+    return f"Not done: {what}. {why}"
+
+
+def _nothing(step: Step, tools: Mapping[str, ToolSpec]) -> str:
+    """`No events found (I looked for “dentist”).`"""
+    said = tools[step.tool].answer_none or "Nothing found."
+    sought = [value for value in step.arguments.values() if isinstance(value, str) and value]
+    return f"{said.rstrip('.')} (I looked for “{sought[0]}”)." if sought else said
+
+
+def _words(step: Step) -> str:
+    """The owner's own words for a step, or the tool's name in words."""
+    return f"“{step.text.strip().rstrip('.?!')}”" if step.text else step.tool.replace("_", " ")
 
 
 def say(spec: ToolSpec, value: Plain, now: dt.datetime) -> str:
@@ -103,10 +124,22 @@ def say(spec: ToolSpec, value: Plain, now: dt.datetime) -> str:
         return _record(spec, value, now)
     lines = [_record(spec, item, now) for item in value[:MAX_LISTED]]
     if len(value) == 1:
-        return lines[0]
+        return _capital(lines[0]) if lines[0].startswith(_DAY_WORDS) else lines[0]
     rest = len(value) - len(lines)
     more = [f"  … and {rest} more"] if rest else []
-    return "\n".join([f"{len(value)} found:", *(f"  · {line}" for line in lines), *more])
+    return "\n".join([f"{len(value)} {_plural(spec)}:", *(f"  · {' '.join(line.split())}" for line in lines), *more])
+
+
+_DAY_WORDS = ("yesterday", "today", "tomorrow")
+
+
+def _plural(spec: ToolSpec) -> str:
+    """What a list holds, from its type's name: `list[FreeSlot]` holds `free slots`."""
+    found = re.fullmatch(r"list\[([A-Z]\w*)\]", spec.returns)
+    if found is None:
+        return "found"
+    noun = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", found[1]).lower()
+    return f"{noun[:-1]}ies" if re.search(r"[^aeiou]y$", noun) else f"{noun}s"
 
 
 def _record(spec: ToolSpec, value: Plain, now: dt.datetime) -> str:
@@ -114,16 +147,27 @@ def _record(spec: ToolSpec, value: Plain, now: dt.datetime) -> str:
         text = human(value, "text", now)
         return spec.answer.replace("{value}", text) if spec.answer else text
     said = {name: human(item, spec.fields.get(name, "text"), now) for name, item in value.items()}
+    for name, item in value.items():
+        if spec.fields.get(name) == "datetime" and isinstance(item, str):
+            day, _, time = said[name].partition(" at ")
+            said.setdefault(f"{name}_day", day)
+            said.setdefault(f"{name}_time", time or "00:00")
+    if value.get("repeat") == "none":
+        said["repeat"] = ""
+    title, text = said.get("title", ""), said.get("text", "")
+    if title and text.startswith(title.rstrip("…")):
+        said["title"], said["text"] = text, ""  # the title was made from the text's beginning: say it once
     start, end = str(value.get("start")), str(value.get("end"))
     if len(end) > 16 and start[:10] == end[:10] and spec.fields.get("end") == "datetime":
         said["end"] = end[11:16]  # the day was said with the start
     if spec.answer:
         return fill(spec.answer, said)
-    return ", ".join(f"{name} {text}" for name, text in said.items() if text and name != "id")
+    return ", ".join(f"{name} {text}" for name, text in said.items() if text and name in value and name != "id")
 
 
 def fill(template: str, said: Mapping[str, str]) -> str:
-    """Fill `{field}`s. A part in square brackets is dropped when any field in it is empty.
+    """Fill `{field}`s. A part in square brackets is dropped when any field in it is empty. A moment `at` may also be
+    said in halves, as `{at_day}` and `{at_time}`.
 
     >>> fill("{title}[ at {place}]", {"title": "Lunch", "place": ""})
     'Lunch'
@@ -198,6 +242,11 @@ def said_duration(length: dt.timedelta) -> str:
 def listed(items: Sequence[str]) -> str:
     """`a, b and c`."""
     return items[0] if len(items) == 1 else ", ".join(items[:-1]) + " and " + items[-1] if items else ""
+
+
+def _capital(text: str) -> str:
+    """The first letter large, unless the first word is a name of code (`find_events`)."""
+    return text if "_" in text.split(" ", 1)[0] else text[:1].upper() + text[1:]
 
 
 def _sentence(text: str) -> str:

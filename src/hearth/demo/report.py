@@ -92,7 +92,7 @@ def outcome(episode: Episode) -> str:
         offer = f"; offered {episode.refusal.offer.tool}" if episode.refusal.offer else ""
         return kinds[episode.refusal.kind] + missing + offer
     if episode.ruling is not None and episode.ruling.verdict != "allow":
-        return short(episode.ruling.reason, 120)
+        return short(episode.ruling.reason.split("; ask at a terminal")[0], 120)
     fault = next((r for r in episode.results if r.status in ("failed", "unknown", "denied")), None)
     if fault is not None and episode.plan is not None and fault.step < len(episode.plan.steps):
         return f"{episode.plan.steps[fault.step].tool}: {fault.error_kind or fault.status}"

@@ -6,6 +6,7 @@ touched. Requests may come from anybody's file: a line that cannot be read is co
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import json
 import os
@@ -18,6 +19,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
+from typing import BinaryIO
 
 import click
 
@@ -26,7 +28,7 @@ from hearth.demo.home import build_demo_home
 from hearth.demo.report import outcome, write_report
 from hearth.errors import RequestError
 from hearth.guard.approval import RefusingApprover, TerminalApprover, YesApprover
-from hearth.terminal import episode_lines, left, short, summary_lines
+from hearth.terminal import command_name, episode_lines, left, short, summary_lines
 from hearth.types import Episode
 
 MAX_SHOWN = 30
@@ -54,6 +56,8 @@ def run_demo(
     started = time.perf_counter()
     now = dt.datetime.now().astimezone()
     waiting = list(_numbered(requests, limit))
+    if not waiting:
+        raise RequestError(f"no request in {str(requests)!r}; expected one per line, as text or as a JSON object")
     is_terminal = sys.stdin.isatty() and sys.stdout.isatty() and not as_json
     approver = YesApprover() if yes else TerminalApprover() if is_terminal and requests is None else RefusingApprover()
     report = (report or Path(f"hearth-report-{now:%Y%m%d-%H%M%S}.html")).absolute()
@@ -62,27 +66,33 @@ def run_demo(
         home = keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hearth-demo-")))
         _say(f"Demo home in {home}", as_json)
         build_demo_home(home, now)
+        if as_json:  # a tool may print; standard output is for the document
+            stack.enter_context(contextlib.redirect_stdout(sys.stderr))
         agent = Agent.open(home, approver, environ=os.environ)
         stack.callback(agent.close)
         _learn(agent, as_json)
         episodes: list[Episode] = []
+        waited_s = 0.0
         try:
             _work(agent, waiting, episodes, as_json)
             if is_terminal and requests is None:
-                _ask_person(agent, episodes)
+                waited_s = _ask_person(agent, episodes)
         except KeyboardInterrupt:
             _say("\nStopped; the report holds what was done so far.", as_json)
         meta = {
             "home": str(home),
             "requests": str(requests or "the shipped dozen"),
             "started": now,
-            "wall_s": time.perf_counter() - started,
+            "wall_s": time.perf_counter() - started - waited_s,
             "n_demonstrations": agent.n_demonstrations,
             "n_tools": len(agent.tools.by_name),
         }
         specs = agent.tools.specs
     write_report(report, episodes, specs, meta)
-    return _finish(episodes, report, time.perf_counter() - started, as_json)
+    code = _finish(episodes, report, time.perf_counter() - started - waited_s, as_json)
+    if is_terminal and requests is None:
+        click.echo(f"Next:   {command_name()} init   makes a home of your own")
+    return code
 
 
 # ── Requests ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -96,26 +106,39 @@ def read_requests(path: Path) -> Iterator[FileRequest]:
     """
     try:
         with path.open("rb") as file:
-            for number, raw in enumerate(file, 1):
+            for number, (raw, n_bytes) in enumerate(_lines(file), 1):
                 if raw.strip():
-                    yield _request(raw, f"{path.name}:{number}")
+                    yield _request(raw, n_bytes, f"{path.name}:{number}")
     except OSError as error:
         raise RequestError(f"cannot read the requests in {str(path)!r}: {error.strerror}") from None
 
 
-def _request(raw: bytes, place: str) -> FileRequest:
-    if len(raw) > MAX_LINE_BYTES:
-        return FileRequest(place, "", f"the line has {len(raw)} bytes; at most {MAX_LINE_BYTES} are read")
+def _lines(file: BinaryIO) -> Iterator[tuple[bytes, int]]:
+    """Each line, cut a little beyond `MAX_LINE_BYTES`, and how long it is: a file may be one line of gigabytes."""
+    while raw := file.readline(MAX_LINE_BYTES + 1):
+        n_bytes = len(raw)
+        rest = raw
+        while len(rest) > MAX_LINE_BYTES and not rest.endswith(b"\n"):
+            rest = file.readline(MAX_LINE_BYTES + 1)
+            n_bytes += len(rest)
+        yield raw, n_bytes
+
+
+def _request(raw: bytes, n_bytes: int, place: str) -> FileRequest:
+    if n_bytes > MAX_LINE_BYTES:
+        return FileRequest(place, "", f"the line has {n_bytes} bytes; at most {MAX_LINE_BYTES} are read")
     try:
         text = raw.decode("utf-8-sig").strip()
     except UnicodeDecodeError as error:
-        return FileRequest(place, "", f"not UTF-8 text at byte {error.start}")
+        return FileRequest(place, "", f"not UTF-8 text at byte {error.start}; save the file as UTF-8")
+    if text in ("[", "]") or text.startswith("[{"):
+        return FileRequest(place, "", "part of a JSON array; write one JSON object per line, without brackets around")
     if not text.startswith("{"):
         return FileRequest(place, text)
     try:
         data = json.loads(text)
-    except ValueError as error:
-        return FileRequest(place, "", f"not JSON: {error}")
+    except (ValueError, RecursionError) as error:
+        return FileRequest(place, "", f"not JSON: {error}; write one object per line, the whole of it on that line")
     for key in ("user_request", "request", "text", "instruction"):
         if isinstance(data.get(key), str):
             return FileRequest(str(data.get("id") or place), data[key])
@@ -126,7 +149,11 @@ def _request(raw: bytes, place: str) -> FileRequest:
 
 def _numbered(path: Path | None, limit: int | None) -> Iterator[FileRequest]:
     shipped = files("hearth.demo") / "data" / "requests.jsonl"
-    source = read_requests(path) if path else (_request(line, "shipped") for line in shipped.read_bytes().splitlines())
+    source = (
+        read_requests(path)
+        if path
+        else (_request(line, len(line), "shipped") for line in shipped.read_bytes().splitlines())
+    )
     for number, request in enumerate(source):
         if limit is not None and number >= limit:
             return
@@ -168,12 +195,30 @@ def _run(agent: Agent, request: FileRequest) -> Episode:
     return agent.run(agent.request(request.text, id=request.id))
 
 
-def _ask_person(agent: Agent, episodes: list[Episode]) -> None:
+def _ask_person(agent: Agent, episodes: list[Episode]) -> float:
+    """Work through what the person types, until an empty line. Returns the seconds spent waiting for it."""
     click.echo()
-    text = click.prompt("Your turn: a request for this demo home (Enter to skip)", default="", show_default=False)
-    if text.strip():
+    click.secho("Your turn: ask this demo home for something. An empty line ends.", bold=True)
+    waited_s, text = _typed("› ")
+    while text:
         episodes.append(agent.run(agent.request(text)))
         click.echo("\n".join(episode_lines(episodes[-1], agent.tools.specs)))
+        refusal = episodes[-1].refusal
+        is_question = refusal is not None and refusal.kind == "needs"
+        spent_s, more = _typed("  › " if is_question else "› ")
+        waited_s += spent_s
+        text = f"{text} {more}" if is_question and more else more
+    return waited_s
+
+
+def _typed(prompt: str) -> tuple[float, str]:
+    started = time.perf_counter()
+    try:
+        text = input(prompt).strip()
+    except EOFError:
+        text = ""
+        click.echo()
+    return time.perf_counter() - started, text
 
 
 # ── Ending ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -181,7 +226,11 @@ def _ask_person(agent: Agent, episodes: list[Episode]) -> None:
 
 def _finish(episodes: list[Episode], report: Path, wall_s: float, as_json: bool) -> int:
     counts = Counter(episode.answer.status for episode in episodes)
-    reasons = Counter(outcome(episode) for episode in episodes if episode.answer.status not in ("done", "partly"))
+    reasons = Counter(
+        outcome(episode).split("; offered ")[0]
+        for episode in episodes
+        if episode.answer.status not in ("done", "partly")
+    )
     if as_json:
         document: Mapping[str, object] = {
             "n": len(episodes),
@@ -223,5 +272,5 @@ def _say(text: str, quiet: bool) -> None:
 
 def _check_writable(path: Path) -> None:
     """Find out before the work, not after it, that the report cannot be written."""
-    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+    if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
         raise RequestError(f"cannot write the report to {str(path)!r}; choose another place with --report")

@@ -111,7 +111,12 @@ def next_event(call: CallContext, query: str = "") -> Event:
     raise NotFound(f"there is {what} to come; the last was {last.title!r} on {last.start:%Y-%m-%d}")
 
 
-@tool(answer="{start} to {end}", answer_none="No free time there.", timeout_s=60, n_retries=1)
+@tool(
+    answer="{start_day} from {start_time} to {end}",
+    answer_none="You have no free time then.",
+    timeout_s=60,
+    n_retries=1,
+)
 def find_free_time(
     call: CallContext, start: dt.datetime, end: dt.datetime, length: dt.timedelta | None = None
 ) -> list[FreeSlot]:
@@ -180,7 +185,7 @@ def _undo_on_server(arguments: Mapping[str, object], result: Plain, call: CallCo
 
 @tool(
     effect="change",
-    answer="Added to your calendar: {title}, {start}[, {place}].",
+    answer="Added to your calendar: {title}, {start}[, {place}][, with {attendees}][, then {repeat}].",
     undo=_undo_on_server,
     timeout_s=60,
     n_retries=1,

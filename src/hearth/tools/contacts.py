@@ -122,7 +122,10 @@ class _Contacts:
         names = list(dict.fromkeys(known[n] for n in near))[:3]
         if names:
             return f"the nearest are {', '.join(repr(n) for n in names)}"
-        return f"there are {len(known)} names in the contacts, none like it" if known else "there are no contacts yet"
+        people = [card.name for _, card in self.all()]
+        if len(people) > 1:
+            return f"none of the {len(people)} people in the contacts is called like it"
+        return f"the only one in the contacts is {people[0]!r}" if people else "there are no contacts yet"
 
     def locate(self, contact: ContactId) -> _Place:
         """Raises: NotFound."""

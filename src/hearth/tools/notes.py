@@ -56,7 +56,7 @@ _GENERIC = frozenset(["note", "jotting", "written", "noted", "list"])
 # ── Notes ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@tool(effect="change", answer="Noted: {title}")
+@tool(effect="change", answer="Noted: {title}[: {text}]")
 def add_note(text: str, call: CallContext, title: str = "") -> Note:
     """Write a new note for the owner.
 

@@ -211,7 +211,7 @@ def _without_end(todo: Component) -> Component:
 # ── Tools ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@tool(effect="change", answer="Reminder set: {text}, {at}.")
+@tool(effect="change", answer="Reminder set: {text}, {at}[, then {repeat}].")
 def add_reminder(call: CallContext, text: str, at: dt.datetime, repeat: Repeat = "none") -> Reminder:
     """Remind the owner of something at a time, once or again and again.
 
@@ -227,7 +227,7 @@ def add_reminder(call: CallContext, text: str, at: dt.datetime, repeat: Repeat =
     return _added(call, text, at, repeat)
 
 
-@tool(effect="change", answer="Timer set: {text}, {at}.")
+@tool(effect="change", answer="Timer set for {at}: {text}.")
 def set_timer(call: CallContext, length: dt.timedelta, text: str = "timer") -> Reminder:
     """Set a timer that is up after a length of time.
 
@@ -282,7 +282,7 @@ def _added(call: CallContext, text: str, at: dt.datetime, repeat: Repeat) -> Rem
     return _as_reminder(call, ReminderId(task.uid), task)
 
 
-@tool(answer="{text}[, {at}]", answer_none="No reminders.")
+@tool(answer="{text}[, {at}][, {repeat}]", answer_none="You have no open reminders like that.")
 def find_reminders(
     call: CallContext, query: str = "", start: dt.datetime | None = None, end: dt.datetime | None = None
 ) -> list[Reminder]:
