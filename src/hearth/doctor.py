@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hearth.config import cache_folder, read_settings
-from hearth.errors import HearthError
+from hearth.errors import HearthError, HomeBusyError
 from hearth.guard.policy import Policy
 from hearth.models.encoder import MiniLMEncoder
 from hearth.registry import load_tools
@@ -66,7 +66,7 @@ def _home(home: Path) -> str:
         raise HearthError(f"no folder {str(home)!r}; make a home with `hearth init`")
     try:
         HomeLock(home).acquire().release()
-    except HearthError as error:
+    except HomeBusyError as error:  # no fault: an agent is at work
         return f"{home} ({error})"
     return str(home)
 

@@ -365,7 +365,7 @@ def read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                     continue
                 try:
                     data = json.loads(raw.decode("utf-8-sig"))
-                except (UnicodeDecodeError, ValueError) as error:
+                except (UnicodeDecodeError, ValueError, RecursionError) as error:
                     raise RequestError(f"{path}:{number}: not a JSON object in UTF-8 ({error})") from None
                 if not isinstance(data, dict):
                     raise RequestError(f"{path}:{number}: a {type(data).__name__}, expected a JSON object per line")

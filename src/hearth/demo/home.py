@@ -78,6 +78,10 @@ def build_demo_home(home: Path, now: dt.datetime) -> None:
     Raises:
         ConfigError: `home` holds something already; nothing was written.
     """
+    if home.is_symlink() or (home.exists() and not home.is_dir()):
+        raise ConfigError(
+            f"{str(home)!r} is a file or a link; the demo home needs an empty folder, so choose another one"
+        )
     if home.exists() and any(home.iterdir()):
         raise ConfigError(f"{str(home)!r} is not empty; the demo home needs an empty folder, so choose another one")
     owner = _data("owner.toml")
