@@ -10,15 +10,18 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 from hearth.planning.check import canonical
 from hearth.planning.lessons import (
     OUTSIDE,
+    Constant,
     LessonStep,
     Result,
+    Said,
     Several,
+    Slotted,
     Source,
     Token,
     said_text,
@@ -60,6 +63,8 @@ _SLOT_BAR = -3.0
 _SHARED_SLOT = 4.0
 """Price of a slot that another step uses already."""
 _TEXT_TYPES = frozenset({"text", "list[text]", "PersonName", "list[PersonName]", "any"})
+_NAMES_OF_PEOPLE = frozenset({"sender", "from", "recipient", "author", "person", "who", "with"})
+"""Text parameters that hold a person: `my husband` is given by name there."""
 _NO_CHOICE = frozenset({"none", "any", "text"})
 
 
@@ -86,6 +91,8 @@ class Opening:
     parameter: str
     result: Result
     is_list: bool
+    is_exact: bool = False
+    """The path is to be taken as it is."""
 
 
 @dataclass(slots=True)
@@ -152,7 +159,57 @@ def bind(steps: Sequence[LessonStep], unit: Unit, tools: Mapping[str, ToolSpec])
     for index, parameter in sorted(slots, key=lambda s: not s[1].is_required):
         _fill_slot(index, steps[index].tool, parameter, filling, manners)
     _fill_texts(steps, texts, filling, manners)
+    _fill_beside_results(steps, filling, tools)
     return _assembled(steps, filling, tuple(openings))
+
+
+def bind_alike(steps: Sequence[LessonStep], unit: Unit, tools: Mapping[str, ToolSpec]) -> Bound:
+    """Fill the steps of a lesson that reads word for word like `unit`: each value is where the lesson's was."""
+    filling = _Filling(unit, unit.words)
+    openings: list[Opening] = []
+    for index, step in enumerate(steps):
+        for name, source in step.sources.items():
+            parameter = tools[step.tool].parameter(name)
+            if parameter is None:
+                continue
+            several = source.items if isinstance(source, Several) else (source,)
+            values: list[Argument] = []
+            for item in several:
+                if not isinstance(item, Result):
+                    values += _values_at(index, item, parameter, filling)
+                elif item.step <= OUTSIDE:
+                    openings.append(Opening(index, name, item, isinstance(source, Several), is_exact=True))
+                else:
+                    values.append(Ref(item.step, item.path))
+            is_list = canonical(parameter.type).startswith("list[") and not isinstance(source, Result)
+            if step.is_many and not is_list and values:
+                filling.runs[index] = values
+            if values:
+                filling.values[index, name] = values if is_list else values[0]
+            elif parameter.is_required and not any(o.step == index and o.parameter == name for o in openings):
+                filling.missing.append((step.tool, name))
+    return _assembled(steps, filling, tuple(openings))
+
+
+def _values_at(index: int, source: Source, parameter: Parameter, filling: _Filling) -> list[Argument]:
+    """What the request says at the place a lesson took the value from."""
+    tokens, text = filling.unit.tokens, filling.unit.text
+    if isinstance(source, Constant):
+        return [cast(Argument, source.value)]
+    if isinstance(source, Slotted):
+        filling.take(index, [source.token])
+        read = (_converted(tokens[source.token], view, parameter) for view in source.views)
+        return [cast(Argument, value) for value in read if value is not None][:1]
+    if not isinstance(source, Said):
+        return []
+    filling.take(index, range(source.first, source.last))
+    if source.is_list:
+        return list(split_items(tokens, source.first, source.last, text))
+    kind = canonical(parameter.type).removeprefix("list[").removesuffix("]")
+    meant = (_converted(tokens[source.first], view, parameter) for view in _VIEWS.get(kind, ()))
+    found = [cast(Argument, value) for value in meant if value is not None]
+    by_name = kind == "PersonName" or parameter.name in _NAMES_OF_PEOPLE
+    return found[:1] or [said_text(tokens, source.first, source.last, text, by_name=by_name)]
 
 
 # ── Results of earlier steps ──────────────────────────────────────────────────────────────────────────────
@@ -180,10 +237,9 @@ def _fill_result(
         if not isinstance(item, Result):
             continue
         path = _path(item, manner, filling.words)
-        if item.step == OUTSIDE:
-            openings.append(
-                Opening(index, parameter.name, Result(OUTSIDE, path, item.tool), isinstance(source, Several))
-            )
+        if item.step <= OUTSIDE:
+            opening = Result(item.step, path, item.tool)
+            openings.append(Opening(index, parameter.name, opening, isinstance(source, Several)))
         else:
             values.append(Ref(item.step, path))
     if values:
@@ -236,6 +292,18 @@ def _fill_choice(index: int, tool: str, parameter: Parameter, filling: _Filling,
         filling.values[index, parameter.name] = json.loads(best.removeprefix(CONSTANT))
     elif parameter.is_required:
         filling.missing.append((tool, parameter.name))
+
+
+def _fill_beside_results(steps: Sequence[LessonStep], filling: _Filling, tools: Mapping[str, ToolSpec]) -> None:
+    """An address nobody took joins the results that fill a list of addresses (`to Anna and ben@example.org`)."""
+    for (index, name), value in filling.values.items():
+        parameter = tools[steps[index].tool].parameter(name)
+        if parameter is None or canonical(parameter.type) != "list[EmailAddress]" or not isinstance(value, list):
+            continue
+        for place, token in enumerate(filling.unit.tokens):
+            if token.word == "<email>" and place not in filling.taken and token.slot is not None:
+                filling.take(index, [place])
+                value.append(cast(Argument, token.slot.views["email"]))
 
 
 # ── Values of slots ───────────────────────────────────────────────────────────────────────────────────────
@@ -398,7 +466,18 @@ def _fill_texts(steps: Sequence[LessonStep], texts: Sequence[Wanted], filling: _
             filling.runs[one.step] = [said_text(tokens, p, p + 1, text) for p in named]
             filling.values[place] = filling.runs[one.step][0]
         else:
-            filling.values[place] = said_text(tokens, stretch.first, stretch.last, text)
+            by_name = one.is_name or one.parameter.name in _NAMES_OF_PEOPLE
+            last = _with_companion(filling, one, stretch)
+            filling.values[place] = said_text(tokens, stretch.first, last, text, by_name=by_name)
+
+
+def _with_companion(filling: _Filling, wanted: Wanted, stretch: Stretch) -> int:
+    """Where the stretch ends when a person nobody else took belongs to it (`lunch` … `with Ben`)."""
+    words, last = filling.words, stretch.last
+    if wanted.is_lookup or words[last : last + 2] != ("with", "<name>") or last + 1 in filling.taken:
+        return last
+    filling.take(wanted.step, (last, last + 1))
+    return last + 2
 
 
 def _text_view(filling: _Filling, stretch: Stretch, manner: Manner | None) -> str | None:
@@ -436,7 +515,7 @@ def _assembled(steps: Sequence[LessonStep], filling: _Filling, openings: tuple[O
                 name = next(name for (owner, name) in filling.values if owner == index)
                 mine[name] = filling.runs[index][number]
             result.append(Step(step.tool, mine, after, said))
-    moved = tuple(Opening(places[o.step][0], o.parameter, o.result, o.is_list) for o in openings)
+    moved = tuple(replace(o, step=places[o.step][0]) for o in openings)
     return Bound(result, tuple(filling.missing), moved, frozenset(filling.taken), tuple(filling.scores))
 
 

@@ -42,6 +42,8 @@ class Candidate:
     rests_on: tuple[str, ...] = ()
     form: NDArray[np.float32] | None = None
     """Of that demonstration or tool."""
+    words: tuple[str, ...] = ()
+    """How that demonstration reads."""
     votes: float = 0.0
     """Share of the neighbours that did just this."""
     kin: float = 0.0
@@ -94,11 +96,12 @@ class Ballot:
         self._texts = offered.forms @ forms.T
         self._leanings = remembered.leaning().of(forms)
 
-    def candidates(self, unit: int, *, is_long: bool, may_refer: bool) -> list[Candidate]:
+    def candidates(self, unit: int, words: tuple[str, ...], *, is_long: bool, may_refer: bool) -> list[Candidate]:
         """The best ways to serve one unit, best first; one of them may be to refuse.
 
         Args:
             unit: Row of the forms.
+            words: How the unit reads.
             is_long: It is a whole request of several clauses: only such requests vote.
             may_refer: Results of earlier clauses may be used.
         """
@@ -108,7 +111,8 @@ class Ballot:
             likeness = np.where(self._remembered.refers, -1.0, likeness)
         likeness = np.where((self._remembered.is_long == is_long) | (likeness > _SAME), likeness, -1.0)
         near = _largest(likeness, N_NEIGHBOURS)
-        near_examples = _largest(self._examples[:, unit], N_NEIGHBOURS)
+        examples = self._examples[:, unit]
+        near_examples = _largest(np.where(examples > _SAME, examples, -1.0) if is_long else examples, N_NEIGHBOURS)
         voters = sorted(
             [(float(likeness[i]), i, -1) for i in near]
             + [(float(self._examples[i, unit]), -1, i) for i in near_examples],
@@ -117,21 +121,26 @@ class Ballot:
         weights = np.array([max(0.0, v[0]) ** _SHARPNESS for v in voters])
         weights = weights / weights.sum() if weights.sum() > 0 else weights
         self._remembered.fetch(rows[i].id for _, i, _ in voters if i >= 0)
-        return self._tallied(unit, is_long, voters, weights.tolist(), likeness)
+        same = [row for row in self._remembered.that_read(words) if likeness[row] > 0][:3]
+        return self._tallied(unit, is_long, same, voters, weights.tolist(), likeness)
 
     def _tallied(
         self,
         unit: int,
         is_long: bool,
+        same: Sequence[int],
         voters: Sequence[tuple[float, int, int]],
         weights: Sequence[float],
         likeness: NDArray[np.float32],
     ) -> list[Candidate]:
         own: dict[Skeleton, float] = {}
+        candidate: Candidate | None
         best: dict[Skeleton, Candidate] = {}
+        for row in same:
+            candidate = self._of_row(row, 1.0)
+            best.setdefault(skeleton(candidate.steps), candidate)
         for_word: dict[str, float] = {}
         for (value, row, example), weight in zip(voters, weights):
-            candidate: Candidate | None
             if row >= 0:
                 candidate = self._of_row(row, value)
             else:
@@ -164,7 +173,8 @@ class Ballot:
                 )
             )
         found.sort(key=lambda c: (-(c.votes + c.kin + _W_TEXT * c.text + c.leaning), c.rests_on, c.leaves))
-        return found[:N_CANDIDATES]
+        alike = {self._remembered.rows[row].id for row in same}
+        return [c for rank, c in enumerate(found) if rank < N_CANDIDATES or alike & set(c.rests_on)]
 
     def nearest_tool(self, unit: int) -> str:
         """The tool whose own words are nearest."""
@@ -189,7 +199,7 @@ class Ballot:
 
     def _of_row(self, row: int, likeness: float) -> Candidate:
         lesson = self._remembered.lesson(self._remembered.rows[row])
-        return Candidate(lesson.steps, likeness, (lesson.demonstration,), self._remembered.form(row))
+        return Candidate(lesson.steps, likeness, (lesson.demonstration,), self._remembered.form(row), lesson.words)
 
     def _of_tool(self, tool: str, likeness: float) -> Candidate | None:
         steps = steps_for(tool, self._offered.tools)

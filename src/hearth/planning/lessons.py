@@ -16,14 +16,15 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from hearth.planning.slots import Clause, Slot, clauses, find_slots
+from hearth.planning.text import listed
 from hearth.planning.thesaurus import KNOWN_WORDS
 from hearth.types import Argument, Context, Demonstration, Entity, Plain, Plan, Ref
 
-LESSON_VERSION = 1
+LESSON_VERSION = 3
 """Stored beside each lesson; raised when the form of a lesson changes, so that old ones are explained anew."""
 
 OUTSIDE = -1
-"""Step number of a result that comes from another clause of the request."""
+"""Step number of a result that comes from an earlier clause: -1 is the last step with that tool, -2 the one before."""
 
 ANY_TIME = dt.datetime(2026, 1, 5, 9, tzinfo=dt.UTC)
 """For demonstrations in which nothing depends on the time."""
@@ -195,7 +196,7 @@ class Lesson:
 
     @property
     def has_outside(self) -> bool:
-        return any(isinstance(s, Result) and s.step == OUTSIDE for step in self.steps for s in flat(step.sources))
+        return any(isinstance(s, Result) and s.step <= OUTSIDE for step in self.steps for s in flat(step.sources))
 
 
 def flat(sources: Mapping[str, Source]) -> Iterator[Source]:
@@ -229,7 +230,7 @@ def _names(plan: Plan) -> tuple[Entity, ...]:
     for step in plan.steps:
         for value in step.arguments.values():
             words = value.split() if isinstance(value, str) else []
-            if 0 < len(words) <= 3 and all(word[:1].isupper() for word in words):
+            if 0 < len(words) <= 3 and words[0] not in ("The", "A") and all(word[:1].isupper() for word in words):
                 found[" ".join(words)] = Entity(" ".join(words), "person")
     return tuple(found.values())
 
@@ -301,6 +302,14 @@ def _said_list(value: Sequence[Argument], tokens: Sequence[Token], text: str) ->
     return None
 
 
+FUNCTION_WORDS = frozenset(
+    listed(
+        "a an the my our your his her their its of to in on at for with and or is are was were be been will would "
+        "should could can has have had do does did i you we he she it they that this not no so as by from but if up "
+        "out off about"
+    )
+)
+"""Words that carry grammar rather than content."""
 _JOINTS = {",", "and", "&", "plus", ";", "or"}
 
 
@@ -318,11 +327,15 @@ def split_items(tokens: Sequence[Token], first: int, last: int, text: str) -> li
     return items
 
 
-def said_text(tokens: Sequence[Token], first: int, last: int, text: str) -> str:
-    """The words of a stretch as written; of a single quoted or named thing, what it means."""
+def said_text(tokens: Sequence[Token], first: int, last: int, text: str, *, by_name: bool = True) -> str:
+    """The words of a stretch as written; of a single quoted text what it says.
+
+    Args:
+        by_name: A person who was called otherwise (`my husband`) is given by name.
+    """
     slot = tokens[first].slot
     if last - first == 1 and slot is not None and not slot.is_ambiguous:
-        meaning = slot.views.get("text" if slot.kind == "quoted" else "name")
+        meaning = slot.views.get("text") if slot.kind == "quoted" else slot.views.get("name") if by_name else None
         if isinstance(meaning, str):
             return meaning
     return " ".join(text[tokens[first].start : tokens[last - 1].end].split())
@@ -370,7 +383,12 @@ def _folded(steps: Sequence[LessonStep]) -> tuple[LessonStep, ...]:
             place[index] = place[group_of[index]]
             continue
         place[index] = len(kept)
-        kept.append(replace(step, is_many=index in group_of))
+        members = [k for k, first in group_of.items() if first == index]
+        if members:
+            name = next(iter(step.sources))
+            said = Several(tuple(steps[k].sources[name] for k in sorted(members)))
+            step = replace(step, is_many=True, sources={name: said if len(members) > 1 else step.sources[name]})
+        kept.append(step)
     return tuple(_renumbered(step, place) for step in kept)
 
 
@@ -394,7 +412,7 @@ def _renumbered(step: LessonStep, place: Mapping[int, int]) -> LessonStep:
         return source
 
     sources = {name: moved(source) for name, source in step.sources.items()}
-    return replace(step, sources=sources, after=tuple(place[k] for k in step.after if k in place))
+    return replace(step, sources=sources, after=tuple(place[k] for k in step.after if place.get(k, OUTSIDE) >= 0))
 
 
 # ── Clauses ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -412,12 +430,26 @@ def _clause_lessons(whole: Lesson, tokens: Sequence[Token], parts: Sequence[Clau
     for number, (part, (first, last)) in enumerate(zip(parts, ranges)):
         mine = [k for k, clause in enumerate(owner) if clause == number]
         place = {k: i for i, k in enumerate(mine)}
-        steps = tuple(_moved_to_clause(_renumbered(whole.steps[k], place), first, last) for k in mine)
+        before = [k for k, clause in enumerate(owner) if clause < number]
+        steps = tuple(
+            _moved_to_clause(_renumbered(whole.steps[k], place | _outside(whole.steps, before)), first, last)
+            for k in mine
+        )
         mine_tokens = tokens[first:last]
         words = tuple(token.word for token in mine_tokens)
         form = form_of(whole.text, mine_tokens, steps)
         lessons.append(Lesson(whole.demonstration, part.text, form, words, steps, is_part=True))
     return tuple(lessons)
+
+
+def _outside(steps: Sequence[LessonStep], before: Sequence[int]) -> dict[int, int]:
+    """Step → its number as a result of an earlier clause: the last step with its tool is -1, the one before -2."""
+    n_of: dict[str, int] = {}
+    place: dict[int, int] = {}
+    for index in reversed(before):
+        n_of[steps[index].tool] = n_of.get(steps[index].tool, 0) + 1
+        place[index] = -n_of[steps[index].tool]
+    return place
 
 
 def _token_range(tokens: Sequence[Token], part: Clause) -> tuple[int, int]:
@@ -435,9 +467,13 @@ def _owners(
         if len(said) > 1:
             return None
         owner.append(next(iter(said)) if said else None)
-    for index, step in enumerate(steps):
-        if owner[index] is None:
-            owner[index] = _owner_of_silent(index, step, owner, texts, parts)
+    silent = [index for index in range(len(steps)) if owner[index] is None]
+    for index in silent:
+        owner[index] = _clause_like(texts[index] if index < len(texts) else "", parts)
+    for index in reversed([index for index in silent if owner[index] is None]):
+        least = max((owner[s.step] or 0 for s in _results(steps[index])), default=0)
+        vacant = [k for k in range(least, len(parts)) if k not in owner]
+        owner[index] = vacant[-1] if vacant else least
     settled = [clause for clause in owner if clause is not None]
     if len(settled) == len(steps) and any(
         isinstance(s, Result) and settled[s.step] > settled[index]
@@ -450,18 +486,16 @@ def _owners(
     return settled
 
 
-def _owner_of_silent(
-    index: int, step: LessonStep, owner: Sequence[int | None], texts: Sequence[str], parts: Sequence[str]
-) -> int | None:
-    """The clause of a step of which nothing was said: one without steps yet, else the one its step text reads like,
-    else that of the step it uses."""
-    least = max((owner[s.step] or 0 for s in flat(step.sources) if isinstance(s, Result) and s.step >= 0), default=0)
-    vacant = [k for k in range(least, len(parts)) if k not in owner]
-    if vacant:
-        return vacant[0]
-    words = set(texts[index].lower().split()) if index < len(texts) else set()
-    shared = [len(words & set(part.lower().split())) if k >= least else -1 for k, part in enumerate(parts)]
-    return shared.index(max(shared)) if max(shared) > 0 else least
+def _results(step: LessonStep) -> list[Result]:
+    return [s for s in flat(step.sources) if isinstance(s, Result) and s.step >= 0]
+
+
+def _clause_like(text: str, parts: Sequence[str]) -> int | None:
+    """The clause that shares most telling words with the text of a step of which nothing was said."""
+    words = set(text.lower().split()) - FUNCTION_WORDS
+    shared = [len(words & set(part.lower().split())) for part in parts]
+    best = max(shared)
+    return shared.index(best) if best > 0 and shared.count(best) == 1 else None
 
 
 def _clause_at(ranges: Sequence[tuple[int, int]], source: Said | Slotted) -> int:

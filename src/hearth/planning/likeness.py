@@ -14,13 +14,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearth.planning.lessons import SLOT_WORDS, Lesson, Said, Token, flat, form_of
-from hearth.planning.thesaurus import all_concepts, concepts
+from hearth.planning.thesaurus import MARKS, all_concepts, concepts
 from hearth.protocols import Encoder
 from hearth.types import ToolSpec
 
-_KINDS = ("?", *(kind + n for kind in SLOT_WORDS for n in ("", "2")))
+_KINDS = (*MARKS, *(kind + n for kind in SLOT_WORDS for n in ("", "2")))
 _WEIGHTS = {"lead": 1.3, "thing": 1.2, "do": 0.8, "has": 0.7}
-_COMMON = {"lead:ask": 0.7, "lead:find": 0.8, "do:find": 0.6, "do:add": 0.7, "do:make": 0.7, "has:?": 0.5}
+_COMMON = {
+    "lead:ask": 0.7,
+    "lead:find": 0.8,
+    "do:find": 0.6,
+    "do:add": 0.7,
+    "do:make": 0.7,
+    "has:?": 0.5,
+    **{f"has:{mark}": 0.4 for mark in MARKS[1:]},
+}
 """Concepts that many requests share say less."""
 _CONCEPT_SHARE = 0.6
 """Share of the concepts in the squared length of a form; the embedding has the rest."""

@@ -10,43 +10,43 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from hearth.planning.binding import Bound, Unit, bind
+from hearth.planning.binding import Bound, Opening, Unit, bind, bind_alike
 from hearth.planning.check import canonical
 from hearth.planning.choosing import Ballot, Candidate
-from hearth.planning.lessons import Result, said_text
+from hearth.planning.lessons import FUNCTION_WORDS, said_text
 from hearth.planning.likeness import Likeness
 from hearth.planning.manners import HIDDEN, Manners, concepts_of, signs_of
 from hearth.planning.offered import Offered
-from hearth.planning.stretches import FUNCTION_WORDS
 from hearth.planning.text import listed
 from hearth.planning.thesaurus import KNOWN_WORDS, POLITE
 from hearth.types import Argument, Parameter, Ref, Step, ToolSpec
 
 _WEIGHTS = {
-    "votes": 2.8,
+    "votes": 2.7,
     "kin": 0.0,
     "text": 2.15,
-    "leaning": 1.4,
-    "likeness": 0.9,
-    "missing": -2.2,
-    "unused": -1.4,
+    "leaning": 1.65,
+    "likeness": 0.8,
+    "missing": -2.3,
+    "unused": -1.5,
     "strange": -0.1,
     "alien": 0.0,
-    "doubt": -0.5,
+    "doubt": -0.4,
     "idle": -0.6,
     "doubled": -0.7,
     "steps": -0.45,
-    "agreement": 0.0,
-    "wording": 0.4,
+    "agreement": 0.2,
+    "wording": 0.37,
     "lacking": -0.45,
     "nothing": 1.0,
+    "alike": 8.0,
 }
 """What each reading of an option is worth, in log-odds."""
 _SURE = 1.0
 """A stretch of words whose log-odds are higher raises no doubt."""
 _MAX_DOUBT, _MAX_WORDS, _MAX_LACKING = 4.0, 4, 5.0
+_THING_PRONOUNS = frozenset(listed("it that this them those these"))
 _PERSON_PRONOUNS = frozenset(listed("him her them he she they"))
-_WHOLE_BONUS = 0.0
 _HOPELESS = 4.0
 """A candidate with so much less support than the best is not filled."""
 
@@ -106,18 +106,16 @@ class Proposal:
         if len(self._units) == 1:
             return [self._part(0, self._ranked(0, False, ()))]
         by_clause: list[Part] = []
-        scores: list[float] = []
         steps: list[Step] = []
+        gain = 0.0
         for unit in range(1, len(self._units)):
             ranked = self._ranked(unit, False, steps)
-            scores.append(ranked[0].score)
             part = self._part(unit, ranked)
             by_clause.append(part)
             steps += shifted(part.steps, len(steps))
+            gain += _gain(ranked) / (len(self._units) - 1)
         whole = self._ranked(0, True, ())
-        if not whole[0].is_nothing and whole[0].score + _WHOLE_BONUS > sum(scores) / len(scores):
-            return [self._part(0, whole)]
-        return by_clause
+        return [self._part(0, whole)] if not whole[0].is_nothing and _gain(whole) > gain else by_clause
 
     def _part(self, unit: int, ranked: Sequence[Option]) -> Part:
         best = ranked[0]
@@ -138,12 +136,13 @@ class Proposal:
 
     def _ranked(self, unit: int, is_long: bool, earlier: Sequence[Step]) -> list[Option]:
         """Ways to serve one unit, best first; refusing is always among them."""
-        candidates = self._ballot.candidates(unit, is_long=is_long, may_refer=bool(earlier))
+        candidates = self._ballot.candidates(unit, self._units[unit].words, is_long=is_long, may_refer=bool(earlier))
         worth = [sum(_WEIGHTS[name] * value for name, value in _support(c).items()) for c in candidates]
         options = [
             option
             for candidate, here in zip(candidates, worth)
-            if here > max(worth) - _HOPELESS and (option := self._option(candidate, unit, earlier)) is not None
+            if (here > max(worth) - _HOPELESS or candidate.words == self._units[unit].words)
+            and (option := self._option(candidate, unit, earlier)) is not None
         ]
         if not any(option.is_nothing for option in options):
             options.append(_option(Candidate((), 0.0), Bound([]), {"nothing": 1.0}))
@@ -152,12 +151,17 @@ class Proposal:
     def _option(self, candidate: Candidate, unit: int, earlier: Sequence[Step]) -> Option | None:
         for_it = _support(candidate)
         if not candidate.steps:
-            return _option(candidate, Bound([]), {**for_it, "nothing": 1.0})
+            alike = float(candidate.words == self._units[unit].words)
+            return _option(candidate, Bound([]), {**for_it, "nothing": 1.0, "alike": alike})
         words = self._units[unit]
-        bound = bind(candidate.steps, words, self._tools)
+        is_alike = candidate.words == words.words
+        bound = (bind_alike if is_alike else bind)(candidate.steps, words, self._tools)
         if not self._connected(bound, earlier):
             return None
-        self._resolve_pronouns(bound, unit)
+        self._reuse(bound, earlier)
+        self._resolve_pronouns(bound, unit, earlier)
+        if is_alike:
+            for_it["alike"] = 1.0
         return _option(candidate, bound, {**for_it, **self._fit(candidate, bound, words)})
 
     def _fit(self, candidate: Candidate, bound: Bound, unit: Unit) -> dict[str, float]:
@@ -199,6 +203,8 @@ class Proposal:
     def _lacking(self, candidate: Candidate, bound: Bound, unit: Unit) -> float:
         """How unusual it is to ask for these changes without the concepts that are missing."""
         signs = concepts_of(_form_words(bound, unit))
+        if bound.openings or any(ref.step < 0 for step in bound.steps for ref in step.refs()):
+            return 0.0  # what it is about was said in an earlier clause
         leaves = [tool for tool in candidate.leaves if self._tools[tool].effect != "none"]
         return min(_MAX_LACKING, max((self._manners.lacking(tool, signs) for tool in leaves), default=0.0))
 
@@ -216,7 +222,7 @@ class Proposal:
         for opening in bound.openings:
             step = bound.steps[opening.step]
             parameter = self._tools[step.tool].parameter(opening.parameter)
-            found = self._earlier_result(opening.result, parameter, earlier) if parameter else None
+            found = self._earlier_result(opening, parameter, earlier) if parameter else None
             if found is None:
                 return False
             ref = Ref(found.step - len(earlier), found.path)
@@ -224,10 +230,14 @@ class Proposal:
             bound.steps[opening.step] = replace(step, arguments={**step.arguments, opening.parameter: value})
         return True
 
-    def _earlier_result(self, wanted: Result, parameter: Parameter, earlier: Sequence[Step]) -> Ref | None:
-        for index in range(len(earlier) - 1, -1, -1):
-            if earlier[index].tool == wanted.tool:
+    def _earlier_result(self, opening: Opening, parameter: Parameter, earlier: Sequence[Step]) -> Ref | None:
+        wanted = opening.result
+        same = [index for index, step in enumerate(earlier) if step.tool == wanted.tool]
+        if len(same) >= -wanted.step:
+            index = same[wanted.step]
+            if opening.is_exact:
                 return Ref(index, wanted.path)
+            return Ref(index, _one_of_list(wanted.path, index, earlier, self._tools[wanted.tool]))
         kind = canonical(parameter.type).removeprefix("list[").removesuffix("]")
         for index in range(len(earlier) - 1, -1, -1):
             for name, given in self._tools[earlier[index].tool].fields.items():
@@ -235,28 +245,68 @@ class Proposal:
                     return Ref(index, (name,))
         return None
 
-    def _resolve_pronouns(self, bound: Bound, unit: int) -> None:
-        """`her` is the last person named in an earlier clause."""
-        if unit < 2 or not bound.missing or not _PERSON_PRONOUNS & set(self._units[unit].words):
+    def _reuse(self, bound: Bound, earlier: Sequence[Step]) -> None:
+        """A look-up without words that an earlier clause made already is that one."""
+        used = {ref.step for step in bound.steps for ref in step.refs()}
+        place: dict[int, int] = {}
+        kept: list[Step] = []
+        for index, step in enumerate(bound.steps):
+            same = max((k for k, other in enumerate(earlier) if other.tool == step.tool), default=-1)
+            if same >= 0 and index in used and not step.arguments and self._tools[step.tool].effect == "none":
+                place[index] = same - len(earlier)
+            else:
+                place[index] = len(kept)
+                kept.append(step)
+        if len(kept) < len(bound.steps):
+            behind = {k: k for k in range(-len(earlier), 0)}
+            bound.steps[:] = [moved(step, behind | place) for step in kept]
+
+    def _resolve_pronouns(self, bound: Bound, unit: int, earlier: Sequence[Step]) -> None:
+        """`her` is the last person named in an earlier clause, `it` what the last step there gave."""
+        words = set(self._units[unit].words)
+        if unit < 2 or not bound.missing:
             return
-        named = [
+        still: list[tuple[str, str]] = []
+        for tool, name in bound.missing:
+            parameter = self._tools[tool].parameter(name)
+            index = next((k for k, s in enumerate(bound.steps) if s.tool == tool and name not in s.arguments), None)
+            found: dict[str, Argument] = {}
+            if parameter is not None and index is not None:
+                if canonical(parameter.type) == "PersonName" and words & _PERSON_PRONOUNS:
+                    named = self._named_before(unit)
+                    found = {name: named[-1]} if named else {}
+                elif canonical(parameter.type) == "text" and words & _THING_PRONOUNS and earlier:
+                    found = self._thing_before(self._tools[tool], name, earlier)
+            if found and index is not None:
+                step = bound.steps[index]
+                bound.steps[index] = replace(step, arguments={**step.arguments, **found})
+            else:
+                still.append((tool, name))
+        bound.missing = tuple(still)
+
+    def _named_before(self, unit: int) -> list[str]:
+        return [
             said_text(before.tokens, place, place + 1, before.text)
             for before in self._units[1:unit]
             for place, token in enumerate(before.tokens)
             if token.word == "<name>"
         ]
-        if not named:
-            return
-        still: list[tuple[str, str]] = []
-        for tool, name in bound.missing:
-            parameter = self._tools[tool].parameter(name)
-            if parameter is None or canonical(parameter.type) != "PersonName":
-                still.append((tool, name))
-                continue
-            for index, step in enumerate(bound.steps):
-                if step.tool == tool and name not in step.arguments:
-                    bound.steps[index] = replace(step, arguments={**step.arguments, name: named[-1]})
-        bound.missing = tuple(still)
+
+    def _thing_before(self, spec: ToolSpec, name: str, earlier: Sequence[Step]) -> dict[str, Argument]:
+        """What `it` is for a text: the last result; a file is attached where the tool takes files."""
+        last = earlier[-1]
+        path = next((f for f, kind in self._tools[last.tool].fields.items() if canonical(kind) == "FilePath"), None)
+        files = next((p.name for p in spec.parameters if canonical(p.type) == "list[FilePath]"), None)
+        about = last.arguments.get("query")
+        if path and files and isinstance(about, str):
+            return {name: about, files: [Ref(-1, (path,))]}
+        return {name: Ref(-1)}
+
+
+def _gain(ranked: Sequence[Option]) -> float:
+    """How much better the best option is than to refuse; nothing when values are missing."""
+    nothing = max(option.score for option in ranked if option.is_nothing)
+    return 0.0 if ranked[0].bound.missing else ranked[0].score - nothing
 
 
 def _support(candidate: Candidate) -> dict[str, float]:
@@ -290,12 +340,20 @@ def _form_words(bound: Bound, unit: Unit) -> tuple[str, ...]:
     )
 
 
+def _one_of_list(path: tuple[str, ...], index: int, earlier: Sequence[Step], source: ToolSpec) -> tuple[str, ...]:
+    """The path to the record an earlier clause spoke of: the first of a list when that said `the latest`."""
+    named = tuple(part for part in path if not part.isdigit())
+    is_first = any(ref.step == index and ref.path[:1] == ("0",) for step in earlier for ref in step.refs())
+    is_first |= "thing:last" in signs_of(tuple(earlier[index].text.lower().split()))
+    return ("0", *named) if is_first and named and source.returns.startswith("list[") else named
+
+
 # ── Joining parts ─────────────────────────────────────────────────────────────────────────────────────────
 
 
 def shifted(steps: Sequence[Step], by: int) -> list[Step]:
     """The steps with references counted from a later place."""
-    return [_moved(step, {k: k + by for k in range(-by, len(steps))}) for step in steps]
+    return [moved(step, {k: k + by for k in range(-by, len(steps))}) for step in steps]
 
 
 def joined(parts: Sequence[Part], served: Sequence[bool], tools: Mapping[str, ToolSpec]) -> tuple[Step, ...]:
@@ -310,12 +368,12 @@ def joined(parts: Sequence[Part], served: Sequence[bool], tools: Mapping[str, To
     for index, step in enumerate(steps):
         if not served[owner[index]]:
             continue
-        moved = _moved(step, place)
+        here = moved(step, place)
         is_lookup = tools[step.tool].effect == "none"
-        same = next((k for k, other in enumerate(kept) if is_lookup and _is_same(moved, other)), len(kept))
+        same = next((k for k, other in enumerate(kept) if is_lookup and _is_same(here, other)), len(kept))
         place[index] = same
         if same == len(kept):
-            kept.append(moved)
+            kept.append(here)
     return tuple(kept)
 
 
@@ -333,15 +391,15 @@ def _is_same(step: Step, other: Step) -> bool:
     return (step.tool, step.arguments, step.after) == (other.tool, other.arguments, other.after)
 
 
-def _moved(step: Step, place: Mapping[int, int]) -> Step:
+def moved(step: Step, place: Mapping[int, int]) -> Step:
     """`step` with every reference at its new place."""
 
-    def moved(value: Argument) -> Argument:
+    def at_place(value: Argument) -> Argument:
         if isinstance(value, Ref):
             return Ref(place[value.step], value.path)
         if isinstance(value, list):
-            return [moved(item) for item in value]
+            return [at_place(item) for item in value]
         return value
 
-    arguments = {name: moved(value) for name, value in step.arguments.items()}
+    arguments = {name: at_place(value) for name, value in step.arguments.items()}
     return replace(step, arguments=arguments, after=tuple(place[k] for k in step.after))

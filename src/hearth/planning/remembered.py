@@ -55,6 +55,8 @@ class Row:
     """It uses the result of another clause."""
     is_long: bool
     """A whole request of several clauses."""
+    reads: int
+    """Hash of its words: requests that read alike share it."""
 
 
 class Remembered:
@@ -70,6 +72,7 @@ class Remembered:
         self._matrix = np.zeros((0, self.likeness.dim), dtype=np.float32)
         self._lessons: dict[str, tuple[Lesson, ...]] = {}
         self._by_leaf: dict[str, list[int]] | None = None
+        self._by_words: dict[int, list[int]] | None = None
         self._leaning: Leaning | None = None
         self.fingerprint = zlib.crc32(np.round(encoder.encode([_PROBE])[0], 1).astype(np.int8).tobytes())
         self.is_long = np.zeros(0, dtype=np.bool_)
@@ -154,6 +157,7 @@ class Remembered:
 
     def _changed(self) -> None:
         self._by_leaf = None
+        self._by_words = None
         self.is_long = np.array([row.is_long for row in self.rows], dtype=np.bool_)
         self.refers = np.array([row.has_outside for row in self.rows], dtype=np.bool_)
         self.n_changes += 1
@@ -242,6 +246,14 @@ class Remembered:
         if counted:
             self._leaning.count(self._matrix[counted], [targets_of(self.rows[k].leaves) for k in counted], sign)
 
+    def that_read(self, words: Sequence[str]) -> list[int]:
+        """Rows that read just like this, newest first."""
+        if self._by_words is None:
+            self._by_words = {}
+            for index, row in enumerate(self.rows):
+                self._by_words.setdefault(row.reads, []).append(index)
+        return self._by_words.get(reads_as(words), [])[::-1]
+
     def with_leaf(self, tool: str) -> list[int]:
         """Rows that were asked for `tool`, oldest first."""
         if self._by_leaf is None:
@@ -297,18 +309,34 @@ def _rows(id: str, lessons: Sequence[Lesson]) -> list[Row]:
         used = {s.step for step in lesson.steps for s in flat(step.sources) if isinstance(s, Result)}
         leaves = tuple(step.tool for k, step in enumerate(lesson.steps) if k not in used)
         tools = tuple(step.tool for step in lesson.steps)
-        rows.append(Row(id, number, tools, leaves, lesson.is_part, lesson.has_outside, lesson.n_clauses > 1))
+        rows.append(
+            Row(
+                id,
+                number,
+                tools,
+                leaves,
+                lesson.is_part,
+                lesson.has_outside,
+                lesson.n_clauses > 1,
+                reads_as(lesson.words),
+            )
+        )
     return rows
+
+
+def reads_as(words: Sequence[str]) -> int:
+    """Hash of a request's form."""
+    return zlib.crc32("\0".join(words).encode("utf-8", "surrogatepass"))
 
 
 def _name_of(row: Row) -> str:
     flags = "p" * row.is_part + "o" * row.has_outside + "l" * row.is_long
-    return f"{flags};{','.join(row.tools)};{','.join(row.leaves)}"
+    return f"{flags};{row.reads:x};{','.join(row.tools)};{','.join(row.leaves)}"
 
 
 def _row_of(id: str, number: int, name: str) -> Row:
-    flags, tools, leaves = name.split(";")
-    return Row(id, number, _split(tools), _split(leaves), "p" in flags, "o" in flags, "l" in flags)
+    flags, reads, tools, leaves = name.split(";")
+    return Row(id, number, _split(tools), _split(leaves), "p" in flags, "o" in flags, "l" in flags, int(reads, 16))
 
 
 def _split(names: str) -> tuple[str, ...]:

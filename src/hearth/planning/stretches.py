@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hearth.planning.check import canonical
+from hearth.planning.lessons import FUNCTION_WORDS
 from hearth.planning.manners import (
     ABSENT,
     CONSTANT,
@@ -35,20 +36,13 @@ _QUOTED_ODDS = 3.0
 _MAX_CONTENT = 9.0
 """However long a stretch is, its words count no more than this."""
 _W_ABSENT, _BAR = 1.0, -1.0
-_ABSENT_REQUIRED = -12.0
+_ABSENT_REQUIRED = -7.0
 _SHARED_WORDS = 4.0
 """Price of words that serve two steps."""
 _FUNCTION_ODDS = -0.5
 _CUT_SHORT = 3.0
 _N_EDGES, _N_STRETCHES = 12, 6
 
-FUNCTION_WORDS = frozenset(
-    listed(
-        "a an the my our your his her their its of to in on at for with and or is are was were be been will would "
-        "should could can has have had do does did i you we he she it they that this not no so as by from but if up "
-        "out off"
-    )
-)
 _PRONOUNS = frozenset(
     listed("it them they him her he she that this these those one there then me you us everything everyone")
 )
@@ -192,7 +186,7 @@ def _options(wanted: Wanted, reading: Reading, taken: Mapping[int, set[int]]) ->
             if cut is None or (own and any(k in own for k in range(*cut))):
                 continue
             if cut not in shapes:
-                shape = _shape_odds(wanted, words[cut[0] : cut[1]], manner, reading.has_name)
+                shape = _shape_odds(wanted, words[cut[0] : cut[1]], manner, reading.has_name, cut[0] == 0)
                 shapes[cut] = shape + min(_MAX_CONTENT, content[cut[1]] - content[cut[0]])
             score = left[first] + right[last] + shapes[cut]
             if _is_cut_short(wanted, words, taken, first, last):
@@ -257,10 +251,12 @@ def _is_cut_short(wanted: Wanted, words: Sequence[str], taken: Mapping[int, set[
     return last < len(words) and last not in taken and words[last - 1] != "<quoted>"
 
 
-def _shape_odds(wanted: Wanted, words: Sequence[str], manner: Manner | None, has_name: bool) -> float:
+def _shape_odds(wanted: Wanted, words: Sequence[str], manner: Manner | None, has_name: bool, is_leading: bool) -> float:
     """What the stretch itself says: a quoted text is one, a pronoun is none, a name is short."""
     if all(word in _PRONOUNS or word in FUNCTION_WORDS for word in words):
         return -8.0
+    if is_leading and not wanted.is_name and all(word in KNOWN_WORDS or word in FUNCTION_WORDS for word in words):
+        return -8.0  # the verb a request begins with is what it asks, not what it is about
     if len(words) == 1 and words[0].startswith("<"):
         if words[0] in ("<quoted>", "<expression>") and not wanted.is_name:
             return _QUOTED_ODDS

@@ -215,8 +215,8 @@ POLITE = frozenset(
     ]
 )
 
-_FIRST = 8
-"""Concepts of the leading words count as what the request is led by."""
+MARKS = ("?", ":", "that", "about", "from", "saying")
+"""Words that say nothing themselves but show what a request is made of: a message, a topic, a sender."""
 
 
 def _table(
@@ -284,8 +284,7 @@ def concepts(words: Sequence[str]) -> set[str]:
     first = next((w for w in words if w not in POLITE and not w.startswith("<")), "")
     if first in QUESTIONS or (words and words[0] in QUESTIONS):
         found.add("lead:ask")
-    if "?" in words:
-        found.add("has:?")
+    found.update("has:" + mark for mark in MARKS if mark in words)
     for kind in {w for w in words if w.startswith("<")}:
         found.add("has:" + kind)
         if sum(w == kind for w in words) > 1:
