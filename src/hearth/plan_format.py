@@ -52,7 +52,7 @@ class _Parameter(_Loose):
 class _Tool(_Loose):
     id: str
     desc: str = ""
-    domain: str = ""
+    domain: str | list[str] = ""
     parameters: list[_Parameter] = Field(default_factory=list)
     returns: Any = None
     input_type: list[str] = Field(default_factory=list, alias="input-type")
@@ -128,7 +128,7 @@ def _spec(tool: _Tool) -> ToolSpec:
     return ToolSpec(
         name=tool.id,
         description=tool.desc,
-        domain=tool.domain,
+        domain=tool.domain if isinstance(tool.domain, str) else next(iter(tool.domain), ""),
         returns=returns,
         fields=fields,
         parameters=tuple(

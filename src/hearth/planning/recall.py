@@ -211,19 +211,23 @@ _QUESTIONS = {
 
 
 def _question(missing: Sequence[tuple[str, str]], tools: Mapping[str, ToolSpec]) -> str:
-    """A short question for the first missing value, and what the others are."""
+    """A short question for each missing value, and what it is needed for."""
     questions = []
     for tool, name in missing[:2]:
         parameter = tools[tool].parameter(name)
         kind = canonical(parameter.type) if parameter else "text"
         asked = _QUESTIONS.get(kind.removeprefix("list[").removesuffix("]"), "")
-        what = parameter.description.rstrip(".") if parameter else ""
-        if not asked:
-            asked = f"{what}?" if what else f"What is the {name.replace('_', ' ')}?"
-            what = ""
-        questions.append(f"{asked} ({what})" if what and what.lower() + "?" != asked.lower() else asked)
-    said = " ".join(dict.fromkeys(questions))
-    return f"{said} I need that to {tools[missing[0][0]].name.replace('_', ' ')}."
+        what = re.split(r"[.;:(]", parameter.description)[0].strip() if parameter else ""
+        questions.append(asked or (f"{what}?" if what else f"What is the {name.replace('_', ' ')}?"))
+    return f"{' '.join(dict.fromkeys(questions))} I need to know that to {_in_words(missing[0][0])}."
+
+
+def _in_words(tool: str) -> str:
+    """`add_reminder` as `add a reminder`."""
+    verb, _, rest = tool.partition("_")
+    if not rest or "_" in rest or rest.endswith("s") or rest in ("mail", "time"):
+        return tool.replace("_", " ")
+    return f"{verb} {'an' if rest[0] in 'aeiou' else 'a'} {rest}"
 
 
 def _names_of(missing: Sequence[tuple[str, str]]) -> tuple[str, ...]:
@@ -235,6 +239,6 @@ def _offer(part: Part, offered: Offered) -> Offer | None:
     spec = offered.tools.get(part.nearest)
     if spec is None or not spec.description:
         return None
-    said = spec.description.split(". ")[0].rstrip(".")
+    said = re.split(r"[.,;:](?:\s|$)", spec.description)[0]
     said = re.sub(r"\bthe owner's\b", "your", re.sub(r"\bthe owner\b(?!')", "you", said))
     return Offer(spec.name, f"The nearest thing I can do: {said[0].lower() + said[1:]}.")
