@@ -24,7 +24,7 @@ from hearth.acting.answer import compose, reword
 from hearth.acting.executor import Executor
 from hearth.acting.repair import Repairer
 from hearth.config import Settings
-from hearth.errors import ConfigError, NotFound, PlannerError, ToolError
+from hearth.errors import CancelledError, ConfigError, NotFound, PlannerError, ToolError
 from hearth.guard.egress import Egress
 from hearth.guard.monitor import Monitor
 from hearth.guard.policy import Policy
@@ -38,7 +38,7 @@ from hearth.protocols import Approver, CallContext, Encoder, LanguageModel, Plan
 from hearth.registry import Tools, load_tools
 from hearth.store import HomeLock, Store
 from hearth.tools.contacts import entities
-from hearth.trace import CallRecord, Trace
+from hearth.trace import CallRecord, Trace, UnfinishedEpisode
 from hearth.types import (
     OWNER,
     Answer,
@@ -115,9 +115,20 @@ class Agent:
 
         Everything that happens is recorded as it happens: a process killed anywhere leaves a record from which
         `recover` carries on.
+
+        Raises:
+            KeyboardInterrupt, CancelledError: The owner stopped it; it is closed and not carried on later.
+            StoreError: The home's disk is full, say; nothing was done without a record.
         """
-        started = time.perf_counter()
         episode_id = self._new_id(request.now)
+        try:
+            return self._run(request, episode_id)
+        except (KeyboardInterrupt, CancelledError):
+            self._close_stopped(episode_id)
+            raise
+
+    def _run(self, request: Request, episode_id: str) -> Episode:
+        started = time.perf_counter()
         self.trace.begin(request, episode_id)
         self.egress.purpose = episode_id
         proposal = self.plan(request, self.tools.specs)
@@ -225,23 +236,41 @@ class Agent:
             refusal = (
                 None if left.plan else left.refusal or Refusal("unreadable", "it was cut off before it was planned")
             )
-            answer = compose(left.plan, refusal, left.ruling, results, self.tools.specs, left.request.now)
-            self.trace.finish(
-                Episode(
-                    id=left.id,
-                    request=left.request,
-                    plan=left.plan,
-                    refusal=refusal,
-                    ruling=left.ruling,
-                    results=results,
-                    answer=answer,
-                    disclosures=self.egress.disclosures(left.id),
-                    planning_ms=left.planning_ms,
-                )
-            )
+            answer = self._finish_left(left, results, refusal)
             lines.append(f"{left.id} {answer.status}: {answer.text}")
         self.folder.prune(UNDO_KEPT)  # not before: an open episode may need old entries, the clock may have jumped
         return tuple(lines)
+
+    def _finish_left(self, left: UnfinishedEpisode, results: tuple[StepResult, ...], refusal: Refusal | None) -> Answer:
+        answer = compose(left.plan, refusal, left.ruling, results, self.tools.specs, left.request.now)
+        self.trace.finish(
+            Episode(
+                id=left.id,
+                request=left.request,
+                plan=left.plan,
+                refusal=refusal,
+                ruling=left.ruling,
+                results=results,
+                answer=answer,
+                disclosures=self.egress.disclosures(left.id),
+                planning_ms=left.planning_ms,
+            )
+        )
+        return answer
+
+    def _close_stopped(self, id: str) -> None:
+        """End the record of an episode the owner stopped. With a step in doubt it stays open: `recover` looks at it."""
+        for left in self.trace.unfinished():
+            if left.id == id and not left.started:
+                known = {result.step for result in left.results}
+                rest = [k for k in range(len(left.plan.steps)) if k not in known] if left.plan else []
+                error = "it was stopped before it began"
+                results = (
+                    *left.results,
+                    *(StepResult(k, "skipped", error=error, error_kind="CancelledError", n_attempts=0) for k in rest),
+                )
+                refusal = None if left.plan else Refusal("unreadable", "you stopped it before it was planned")
+                self._finish_left(left, tuple(sorted(results, key=lambda r: r.step)), refusal)
 
     def undo(self, id: str | None) -> UndoReport:
         """Take back what episode `id` changed, last step first; without `id`, the last episode that changed something.

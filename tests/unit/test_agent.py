@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 import secrets
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 from hearth import tool
 from hearth.acting.executor import MAX_RESUMES
 from hearth.agent import UNDO_KEPT, Agent, make_home, replayed
-from hearth.errors import NotFound
+from hearth.errors import CancelledError, NotFound
 from hearth.guard.approval import YesApprover
 from hearth.models.scripted import HashEncoder
 from hearth.planning.cascade import Cascade
@@ -46,7 +47,7 @@ def opened(home: Path, tools: Iterable[Tool], *names: str, now: dt.datetime = FI
         encoder=HashEncoder(),
         extra_tools=tools,
     )
-    plan = Plan(tuple(Step(name, {}) for name in names), planner="scripted", confidence=1.0)
+    plan = Plan(tuple(Step(name, {}, after=(k - 1,) if k else ()) for k, name in enumerate(names)), 1.0, "scripted")
     agent.planner = Cascade([ScriptedPlanner({"go": plan})], confident=0.0)
     try:
         yield agent
@@ -167,3 +168,42 @@ def test_an_empty_or_wrongly_encoded_id_is_no_episode(made_home: Path) -> None:
                 agent.undo(id)
             with pytest.raises(NotFound, match="no episode"):
                 agent.trace.episode(id)
+
+
+@pytest.mark.parametrize("place", ["plan", "rule", "run"])
+def test_what_the_owner_stopped_is_not_carried_on_by_the_next_start(
+    made_home: Path, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with opened(made_home, [write_twice], "write_twice") as agent:
+        part = {"plan": agent, "rule": agent.monitor, "run": agent.executor}[place]
+        monkeypatch.setattr(part, place, stop)
+        with pytest.raises(KeyboardInterrupt):
+            agent.run(agent.request("go"))
+        (episode,) = agent.trace.episodes()
+        assert "You stopped" in episode.answer.text or "you stopped" in episode.answer.text
+        assert episode.answer.status == ("failed" if place == "run" else "refused")
+        assert replayed(episode, agent.tools.specs) == episode.answer
+    with opened(made_home, [write_twice], "write_twice") as agent:
+        assert agent.recover() == ()
+        assert not agent.folder.for_call("").exists("notes/log.md")
+
+
+def test_what_was_done_before_the_owner_stopped_it_stays_done_and_is_said(made_home: Path) -> None:
+    @tool()
+    def halt() -> str:
+        """Have the run stopped from elsewhere."""
+        agent.executor.cancel()
+        time.sleep(0.3)
+        return "late"
+
+    names = ("write_twice", "halt", "write_twice")
+    with opened(made_home, [write_twice, halt], *names) as agent:
+        with pytest.raises(CancelledError):
+            agent.run(agent.request("go"))
+        (episode,) = agent.trace.episodes()
+        assert episode.answer.status == "partly"
+        assert episode.answer.text.startswith("You stopped this before it was over.\nwritten")
+        assert agent.undo(None).undone == ("write twice (notes/log.md)",)

@@ -52,6 +52,8 @@ def compose(
     lines += [_fault(plan, result, done, tools) for result in faults]
     lines += [f"Note: {_sentence(notice)}" for r in current for notice in dict.fromkeys(r.notices)]
     told = {_words(plan.steps[r.step]) for r in faults}
+    if is_stopped := any(r.error_kind == "CancelledError" for r in current):
+        lines.insert(0, "You stopped this before it was over.")
     skipped = [_words(plan.steps[r.step]) for r in current if r.status == "skipped"]
     if left := [what for what in dict.fromkeys(skipped) if what not in told]:
         lines.append(f"Not done because of that: {listed(left)}.")
@@ -59,7 +61,7 @@ def compose(
         lines.append(f"I can't do this part yet: “{part}”.")
     if plan.offer:
         lines.append(_sentence(plan.offer.text))
-    return Answer("\n".join(lines), _status(plan, achieved, faults), _evidence(plan, done, tools, now))
+    return Answer("\n".join(lines), _status(plan, achieved, faults, is_stopped), _evidence(plan, done, tools, now))
 
 
 def _spec(plan: Plan, result: StepResult, tools: Mapping[str, ToolSpec]) -> ToolSpec:
@@ -68,7 +70,9 @@ def _spec(plan: Plan, result: StepResult, tools: Mapping[str, ToolSpec]) -> Tool
     return tools.get(name) or ToolSpec(name, "")
 
 
-def _status(plan: Plan, achieved: Sequence[StepResult], faults: Sequence[StepResult]) -> AnswerStatus:
+def _status(plan: Plan, achieved: Sequence[StepResult], faults: Sequence[StepResult], is_stopped: bool) -> AnswerStatus:
+    if is_stopped:
+        return "partly" if achieved else "failed"
     if not faults:
         return "partly" if plan.unserved else "done"
     if any(f.error_kind == "Ambiguous" for f in faults):
