@@ -14,6 +14,7 @@ import importlib.util
 import os
 import re
 import stat
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
@@ -119,9 +120,11 @@ def _from_file(path: Path) -> tuple[Tool, ...]:
     if spec is None or spec.loader is None:
         raise RegistryError(f"{path}: not a Python module")
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses and type hints look their module up while it is loaded
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:  # as above
+        del sys.modules[spec.name]
         raise RegistryError(f"{path}: {_short(error)}; mend or remove the file") from error
     own = [value for value in vars(module).values() if isinstance(value, Tool) and not isinstance(value, type)]
     if not own:

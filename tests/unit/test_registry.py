@@ -65,6 +65,21 @@ def test_a_broken_file_is_named_and_the_others_work(home: Path, text: str, messa
     assert "broken.py" in tools.faults[0]
 
 
+def test_a_file_may_hold_records_with_postponed_annotations(home: Path) -> None:
+    (home / "tools" / "seeds.py").write_text(
+        "from __future__ import annotations\n"
+        "from dataclasses import dataclass\n"
+        "import hearth\n"
+        "@dataclass(frozen=True, slots=True)\n"
+        "class Seed:\n    name: str\n"
+        "@hearth.tool()\n"
+        'def buy_seed(name: str) -> Seed:\n    """Buy.\n\n    Args:\n        name: Which.\n    """\n    return Seed(name)\n'
+    )
+    tools = load_tools(home)
+    assert tools.faults == ()
+    assert tools.specs["buy_seed"].fields == {"name": "text"}
+
+
 def test_a_file_others_can_write_is_not_run(home: Path) -> None:
     plug_in(home, "lamp.py", LAMP).chmod(0o666)
     tools = load_tools(home)
