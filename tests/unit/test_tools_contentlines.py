@@ -146,4 +146,4 @@ def test_a_file_that_vanishes_while_reading_is_left_out() -> None:
         def list(self, folder: str = "", pattern: str = "*") -> tuple[str, ...]:
             return ("a.vcf", "gone.vcf")
 
-    assert list(read_folder(Vanishing({"a.vcf": b"x"}), "", "*")) == [("a.vcf", b"x")]
+    assert list(read_folder(Vanishing({"a.vcf": b"x"}), "", "*")) == [("a.vcf", b"x", "")]

@@ -74,7 +74,10 @@ class CardFile:
 
 def read_cards(workspace: Workspace) -> dict[str, CardFile]:
     """Every vCard file of the owner, by path."""
-    return {path: _cards(data) for path, data in read_folder(workspace, FOLDER, "*.vcf")}
+    return {
+        path: CardFile((), fault) if fault else _cards(data)
+        for path, data, fault in read_folder(workspace, FOLDER, "*.vcf")
+    }
 
 
 @functools.lru_cache(maxsize=20_000)

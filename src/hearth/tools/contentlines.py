@@ -311,13 +311,18 @@ _EMAIL = re.compile(r"[^@\s<>,;:\"()]+@[^@\s<>,;:\"()]+")
 # ── Folders ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def read_folder(workspace: Workspace, folder: str, pattern: str) -> Iterator[tuple[str, bytes]]:
-    """Path and content of every file below `folder`; one that vanishes meanwhile is left out."""
+def read_folder(workspace: Workspace, folder: str, pattern: str) -> Iterator[tuple[str, bytes, str]]:
+    """Path and content of every file below `folder`, and why it cannot be read (then it has no content).
+
+    One that vanishes meanwhile is left out. One bad file among many never keeps the others from being read.
+    """
     for path in workspace.list(folder, pattern):
         try:
-            yield path, workspace.read(path)
+            yield path, workspace.read(path), ""
         except NotFound:
             continue
+        except ToolError as error:
+            yield path, b"", str(error)
 
 
 def unreadable_notice(faults: Mapping[str, str]) -> str:

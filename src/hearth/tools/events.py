@@ -169,7 +169,10 @@ class Events:
         """Read the files; with `refresh`, take over the server's changes first."""
         if refresh and self.mirror is not None:
             self.mirror.refresh()
-        for path, data in read_folder(self._call.workspace, FOLDER, "*.ics"):
+        for path, data, fault in read_folder(self._call.workspace, FOLDER, "*.ics"):
+            if fault:
+                self.faults[path] = fault
+                continue
             self._data[path] = data
             self.files[path] = _file(data)
             if self.files[path].fault:

@@ -129,7 +129,10 @@ class _Reminders:
         self._data: dict[str, bytes] = {}
         self._tasks: dict[ReminderId, tuple[str, _Task]] = {}
         self._faults: dict[str, str] = {}
-        for path, data in read_folder(call.workspace, FOLDER, "*.ics"):
+        for path, data, fault in read_folder(call.workspace, FOLDER, "*.ics"):
+            if fault:
+                self._faults[path] = fault
+                continue
             file = _file(data)
             self._data[path] = data
             for task in file.tasks:
