@@ -209,3 +209,21 @@ def test_a_warm_start_is_light(encoder: MiniLMEncoder, cache: Path) -> None:
     assert imported == "[]"
     assert int(resident_kb) / 1024 < 200, "the whole idle agent has 300 MB"
     assert done.stderr == ""
+
+
+def test_tokens_come_with_their_text(encoder: MiniLMEncoder) -> None:
+    texts = ["Book a table, then call Anna.", "", "the zeppelin"]
+    read = encoder.encode_tokens(texts)
+    np.testing.assert_allclose([one.whole for one in read], encoder.encode(texts), atol=2e-5)
+    first = read[0]
+    assert [texts[0][a:b] for a, b in first.spans] == ["", "Book", "a", "table", ",", "then", "call", "Anna", ".", ""]
+    np.testing.assert_allclose(np.linalg.norm(first.vectors, axis=1), 1, atol=1e-5)
+    mean = (first.vectors.sum(axis=0) / len(first.vectors)).astype(np.float64)
+    assert float(mean @ first.whole) / float(np.linalg.norm(mean)) > 0.99
+    common, rare = read[2].rarity[1], read[2].rarity[2:-1].max()
+    assert common < 0.5 < 4 < rare
+
+
+def test_tokens_of_one_string_are_refused(encoder: MiniLMEncoder) -> None:
+    with pytest.raises(TypeError, match="encode_tokens takes a list of texts"):
+        encoder.encode_tokens("one")

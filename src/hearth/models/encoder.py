@@ -17,6 +17,7 @@ import mmap
 import os
 import struct
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,6 +51,20 @@ _N_LAYERS, _N_HEADS, _WIDTH = 6, 12, 384
 _WORDS = "embeddings.word_embeddings.weight"
 _PLACES = "embeddings.position_embeddings.weight"
 _SEGMENTS = "embeddings.token_type_embeddings.weight"
+
+
+@dataclass(frozen=True, slots=True)
+class TokenVectors:
+    """A text as its tokens in context."""
+
+    whole: NDArray[np.float32]
+    """The text's own vector, as `encode` gives it, shape [dim]."""
+    vectors: NDArray[np.float32]
+    """Unit vectors of the tokens, the two end marks included, shape [n_tokens, dim]."""
+    spans: NDArray[np.int32]
+    """First character and the one after the last, shape [n_tokens, 2]; empty for end marks."""
+    rarity: NDArray[np.float32]
+    """0 for the commonest words, about 7 for the rarest, shape [n_tokens]."""
 
 
 class MiniLMEncoder:
@@ -114,6 +129,25 @@ class MiniLMEncoder:
             _release_pages(self._mapping)
         return vectors
 
+    def encode_tokens(self, texts: Sequence[str]) -> list[TokenVectors]:
+        """Embed each text and its tokens in context, in one pass: the mean over a span of tokens is that part's vector
+        with the whole text in view (late chunking: Günther et al. 2024, https://arxiv.org/abs/2409.04701).
+        """
+        if isinstance(texts, str):
+            raise TypeError(f"encode_tokens takes a list of texts, got one string {texts[:40]!r}")
+        found = []
+        for encoding in self._tokenizer.encode_batch([_readable(text) for text in texts]):
+            ids = np.array(encoding.ids, dtype=np.int64)
+            # A row over all tokens lets each see each other; the rows of single tokens then give them one by one.
+            pool = np.vstack([np.full(len(ids), 1 / len(ids)), np.eye(len(ids))]).astype(np.float32)
+            embedded = self._words[ids] + self._places[: len(ids)]
+            (vectors,) = self._session.run(None, {"embedded": embedded, "pool": pool})
+            spans = np.array(encoding.offsets, dtype=np.int32).reshape(-1, 2)
+            found.append(TokenVectors(vectors[0], vectors[1:], spans, _rarity(ids)))
+        if len(found) > _CHUNK_TEXTS:
+            _release_pages(self._mapping)
+        return found
+
     def _run(self, ids: Sequence[Sequence[int]]) -> NDArray[np.float32]:
         """Vectors of a few token sequences, laid end to end."""
         lengths = [len(i) for i in ids]
@@ -139,6 +173,15 @@ def _packs(lengths: Sequence[int]) -> Iterator[tuple[int, int]]:
         n_tokens += length
     if first < len(lengths):
         yield first, len(lengths)
+
+
+_FIRST_WORD = 1995
+"""The vocabulary's words from here on are in the order of how common they are."""
+
+
+def _rarity(ids: NDArray[np.int64]) -> NDArray[np.float32]:
+    """About the logarithm of a word's rank, which by Zipf's law is that of its inverse frequency."""
+    return np.log1p(np.maximum(ids - _FIRST_WORD, 0) / 20).astype(np.float32)
 
 
 def _readable(text: str) -> str:
