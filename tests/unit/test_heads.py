@@ -33,6 +33,14 @@ def test_features_are_whole_numbers_of_the_promised_length_and_fixed_by_the_seed
     assert not np.array_equal(features, RandomFeatures(16, 300, seed=4).of(vectors))
 
 
+def test_features_do_not_depend_on_company() -> None:
+    vectors = np.random.default_rng(1).normal(size=(50, 384))
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    made = RandomFeatures(384, 700)
+    alone = np.vstack([made.of(vector[None]) for vector in vectors])
+    assert np.array_equal(made.of(vectors), alone)
+
+
 def test_prediction_is_the_ridge_solution() -> None:
     features, targets = some()
     heads = Heads(50, ridge=0.2)

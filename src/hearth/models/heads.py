@@ -38,6 +38,9 @@ UNIT = 4096
 """A feature vector of length one is rounded after being stretched to this length."""
 GRAIN = 256
 """Weights and targets are rounded to multiples of 1/GRAIN."""
+INPUT_GRAIN = 2048
+_DIRECTION_GRAIN = 256
+"""Inputs and directions are rounded to multiples of these fractions: their products are then added exactly."""
 _LARGEST = 2.0**44
 """Sums beyond this could leave the range in which float64 adds multiples of GRAIN⁻¹ exactly (2⁵³/256)."""
 _N_FRESH = 128
@@ -64,14 +67,14 @@ class RandomFeatures:
     """What a projection must exceed, in units of its own standard deviation over the sphere."""
 
     @cached_property
-    def _directions(self) -> NDArray[np.float32]:
+    def _directions(self) -> Floats:
         drawn = np.random.Generator(np.random.PCG64(self.seed))
         blocks: list[Floats] = []
         while sum(block.shape[1] for block in blocks) < self.n_features:
             q, r = np.linalg.qr(drawn.normal(size=(self.n_inputs, self.n_inputs)))
             lengths = np.sqrt(drawn.chisquare(self.n_inputs, size=self.n_inputs))
             blocks.append(q * np.sign(np.diag(r)) * lengths)
-        return np.hstack(blocks)[:, : self.n_features].astype(np.float32)
+        return np.rint(np.hstack(blocks)[:, : self.n_features] * _DIRECTION_GRAIN) / _DIRECTION_GRAIN
 
     @cached_property
     def _scale(self) -> float:
@@ -81,10 +84,13 @@ class RandomFeatures:
         return float(1 / np.sqrt(np.sum((z - self.threshold) ** 2 * density) * (z[1] - z[0]) * self.n_features))
 
     def of(self, vectors: NDArray[np.floating], length: float = 1.0) -> NDArray[np.float32]:
-        """Features of unit `vectors` [n, n_inputs]: whole numbers [n, n_features], about UNIT * `length` long."""
-        projected = vectors.astype(np.float32) @ self._directions - np.float32(self.threshold)
-        projected = np.maximum(projected, 0) * np.float32(self._scale * UNIT * length)
-        return np.asarray(np.rint(projected), dtype=np.float32)
+        """Features of unit `vectors` [n, n_inputs]: whole numbers [n, n_features], about UNIT * `length` long.
+
+        Inputs are rounded too, so that a vector has the same features alone, in a batch and on another machine.
+        """
+        rounded = np.rint(np.asarray(vectors, dtype=np.float64) * INPUT_GRAIN) / INPUT_GRAIN
+        projected = np.maximum(rounded @ self._directions - self.threshold, 0) * (self._scale * UNIT * length)
+        return np.rint(projected).astype(np.float32)
 
 
 class Heads:
