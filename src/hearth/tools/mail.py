@@ -364,7 +364,7 @@ def _draft(letter: Letter, said: str, paths: list[FilePath], call: CallContext) 
 
 
 @tool(effect="send", is_idempotent=False, timeout_s=180, answer="Sent to {to}: {subject}.")
-def send_mail(draft: DraftId, call: CallContext) -> Sent:
+def send_mail(draft: Annotated[DraftId, Sink], call: CallContext) -> Sent:
     """Send a draft. What is sent cannot be called back.
 
     Args:
