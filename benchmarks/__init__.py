@@ -1,0 +1,5 @@
+"""Benchmarks: what Hearth costs and how well it plans, measured as the command line runs it."""
+
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as `hearth.cli.main` does, before numpy is imported

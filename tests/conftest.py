@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 import platform
 import random
 import sqlite3
@@ -10,6 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as `hearth.cli.main` does
 import numpy as np
 import pytest
 
