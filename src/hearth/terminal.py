@@ -55,7 +55,9 @@ def episode_lines(episode: Episode, tools: Mapping[str, ToolSpec]) -> list[str]:
         lines.append("  results")
         lines += [f"    {result_line(episode, result)}" for result in episode.results]
     lines += _under("answer", answer_lines(episode))
-    lines += _under("evidence", evidence_lines(episode))
+    n_records = len(episode.answer.evidence)
+    in_answer = [f"{n_records} record{'' if n_records == 1 else 's'}, said above"] if n_records else []
+    lines += _under("evidence", evidence_lines(episode, is_new=True) or in_answer)
     lines.append(f"  left      {left(episode)}")
     lines.append(f"  time      {episode.duration_ms:.0f} ms, of which planning {episode.planning_ms:.0f} ms")
     return lines
