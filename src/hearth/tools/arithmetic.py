@@ -268,9 +268,20 @@ class _Parser:
                 is_plain = isinstance(value, int | float)
                 value = -value if is_plain else registry().Quantity(-value.magnitude, value.units)
         else:
-            value = self._compound()
+            value = self._share() if self._is_share() else self._compound()
         self._depth -= 1
         return value
+
+    def _is_share(self) -> bool:
+        """Whether the fraction here is taken of what follows: `2/3 of 450` is two thirds, not 2 by 1350."""
+        tokens = self._tokens[self._place : self._place + 4]
+        is_fraction = [token.kind for token in tokens[:3:2]] == ["number", "number"] and tokens[1].text == "/"
+        is_first = self._place == 0 or self._tokens[self._place - 1].text not in ("/", "//")
+        return is_fraction and is_first and len(tokens) == 4 and tokens[3].text.lower() in ("of", "off")
+
+    def _share(self) -> float:
+        top, _, bottom = (self._take() for _ in range(3))
+        return _number(top.text) / _number(bottom.text)
 
     def _deeper(self) -> None:
         self._depth += 1

@@ -114,6 +114,10 @@ _SMALL_NAMES = (
 _SMALL = {word: n for n, word in enumerate(_SMALL_NAMES.split())}
 _TENS_NAMES = "twenty thirty forty fifty sixty seventy eighty ninety"
 _TENS = {word: 10 * n for n, word in enumerate(_TENS_NAMES.split(), 2)}
+_PARTS = {
+    "half": 2, "halve": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8,
+    "ninth": 9, "tenth": 10,
+}  # fmt: skip
 _SCALES = {"dozen": 12, "hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9}
 _UNDER_100 = rf"(?:(?:{'|'.join(_TENS)})(?:[\s-]+(?:{'|'.join(_SMALL)}))?|(?:{'|'.join(_SMALL)}))\b"
 _SCALE = rf"(?:\s+(?:{'|'.join(_SCALES)})\b)"
@@ -162,7 +166,9 @@ _PHRASES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ..
         (r"\bper\s?cent\b|\bpercent\b|\bpct\b", "%"),
         (r"%\s*(?:tip\s+|discount\s+)?on\b", "% of "),
         (r"\bper\b", "/"),
-        (r"\b(?:a\s+|one\s+)?half\s+of\b|\bhalf\b", "0.5 *"),
+        (rf"\b(\d+)[\s-]+({'|'.join(_PARTS)})s?\s+of\b", lambda m: f"({m[1]}/{_PARTS[m[2].lower()]}) of"),
+        (r"\bof\s+an?\s+(?=[a-z])", "of 1 "),
+        (r"\b(?:a\s+)?half\s+of\b|\bhalf\b", "0.5 *"),
         (r"\ba\s+quarter\s+of\b", "0.25 *"),
         (r"\ba\s+third\s+of\b", "(1/3) *"),
         (r"\b(?:twice|double)\b", "2 *"),
