@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hearth.config import cache_folder, read_settings
-from hearth.errors import HearthError, HomeBusyError
+from hearth.errors import HearthError, HomeBusyError, StoreCorruptError
 from hearth.guard.policy import Policy
 from hearth.models.encoder import MiniLMEncoder
 from hearth.registry import load_tools
@@ -52,13 +52,28 @@ def repair_store(home: Path) -> Iterator[str]:
         Lines that say what was saved and what was lost.
     Raises:
         HomeBusyError: An agent runs on this home; nothing was changed.
+        StoreError: It is not damaged but another program's, or of a newer Hearth; nothing was changed.
     """
     with HomeLock(home):
+        if _is_sound(home / "hearth.db"):
+            yield "The database is sound: there is nothing to repair"
+            return
         report = Store.salvage(home / "hearth.db")
         yield f"The damaged database is kept as {report.backup}"
         for name, table in report.tables.items():
             lost = "" if table.is_complete else ", the rest could not be read"
             yield f"{name}: {table.n_rows} rows saved{lost}"
+
+
+def _is_sound(path: Path) -> bool:
+    """Whether a database needs no repair. Raises: StoreError: Repairing would destroy what is not ours, or newer."""
+    if not path.exists():
+        return False
+    try:
+        with Store.open(path) as store:
+            return bool(store.query("PRAGMA integrity_check(1)")[0][0] == "ok")
+    except StoreCorruptError:
+        return False
 
 
 def _home(home: Path) -> str:

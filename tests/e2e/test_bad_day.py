@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -116,6 +118,29 @@ def test_a_home_that_cannot_be_used_is_bad_for_the_doctor(home: Path, hearth: He
     examined = hearth("doctor")
     assert examined.code == 1
     assert "bad  home" in examined.out
+
+
+def test_only_a_damaged_database_is_repaired(home: Path, hearth: Hearth) -> None:
+    path = home / "hearth.db"
+    before = sorted(home.iterdir())
+    sound = hearth("doctor", "--repair")
+    assert (sound.code, "there is nothing to repair" in sound.out) == (0, True)
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA user_version=99")
+    newer = path.read_bytes()
+    refused = hearth("doctor", "--repair")
+    assert (refused.code, "written by a newer Hearth" in refused.err, path.read_bytes()) == (74, True, newer)
+    path.unlink()
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE mine (a)")
+        connection.commit()
+    refused = hearth("doctor", "--repair")
+    assert (refused.code, "database of another program" in refused.err) == (74, True)
+    assert sorted(home.iterdir()) == before
+    path.write_bytes(newer[:8192] + os.urandom(4096) + newer[12288:])
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA user_version=4")
+    assert "The damaged database is kept as" in hearth("doctor", "--repair").out
 
 
 # ── Files of requests ─────────────────────────────────────────────────────────────────────────────────────
