@@ -64,6 +64,12 @@ def test_a_part_is_not_called_undone_twice() -> None:
     assert answer.text == "Not done: “move it”. find_events is out of order."
 
 
+def test_lines_to_be_copied_into_a_file_end_as_they_must() -> None:
+    failed = StepResult(0, "failed", error='write into hearth.toml:\n[network]\nallow = ["a.example"]')
+    text = compose(PLAN, None, ALLOW, [failed, StepResult(1, "skipped")], TOOLS, NOW).text
+    assert '\nallow = ["a.example"]\n' in text
+
+
 def test_a_read_that_only_served_the_failed_step_is_no_success() -> None:
     failed = StepResult(1, "failed", error="read-only calendar", error_kind="ToolError")
     answer = compose(PLAN, None, ALLOW, [done(0, [EVENT]), failed], TOOLS, NOW)

@@ -255,7 +255,7 @@ def _capital(text: str) -> str:
 
 def _sentence(text: str) -> str:
     text = text.strip()
-    return text if not text or text[-1] in ".?!…”\n" else text + "."
+    return text if not text or text.endswith(("]", "}")) or text[-1] in ".?!…”\n" else text + "."
 
 
 # ── Evidence ──────────────────────────────────────────────────────────────────────────────────────────────
