@@ -1,11 +1,14 @@
-"""All benchmarks that need nothing but this machine, one after another: `make bench`."""
+"""All benchmarks that need nothing but this machine, one after another: `make bench`.
+
+The agent loop beside its peers needs their packages: `benchmarks/peers/run.sh`.
+"""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 
-NAMES = ("encoder", "slots", "planning", "agent_loop", "start")
+NAMES = ("encoder", "slots", "planning", "requests", "start")
 
 
 def main() -> int:
