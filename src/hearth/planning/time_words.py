@@ -125,28 +125,6 @@ EVENING_WORDS = frozenset(
     listed("dinner supper party concert movie movies film cinema theatre theater drinks pub bar opera disco sunset")
 )
 
-PAST_WORDS = frozenset(
-    listed(
-        "did was were had sent received wrote said told happened went got came arrived met took made missed "
-        "saved modified changed edited created written recorded downloaded taken ran bought paid ate saw "
-        "talked spoke worked replied promised logged spent been uploaded photographed finished completed "
-        "shared mentioned asked heard attended visited scanned filmed stored added learned watched slept"
-    )
-)
-FUTURE_WORDS = frozenset(
-    listed(
-        "remind schedule book will plan arrange set wake am add put create move do have is are can should "
-        "shall block reserve cancel what's"
-    )
-)
-RECORDS = frozenset(
-    listed(
-        "mail mails email emails e-mail e-mails message messages photo photos picture pictures image images "
-        "video videos recording recordings file files document documents note notes newsletter newsletters "
-        "invoice invoices receipt receipts"
-    )
-)
-"""Things that lie in the past: "mails from Monday" looks back."""
 MOVING = frozenset(listed("move reschedule postpone shift push moved change delay bring"))
 MOVED = frozenset(listed("alarm meeting appointment reminder event call lunch dinner breakfast flight it"))
 COUNTING = frozenset(

@@ -17,13 +17,11 @@ from hearth.planning.dates import Reading
 from hearth.planning.days import DAY_STARTS, day
 from hearth.planning.moments import DAY, Clues, Leaning, Said
 from hearth.planning.repeats import REPEATS, adverb, every
+from hearth.planning.tenses import Tense, is_of_records, tenses
 from hearth.planning.text import NUMBER_WORDS, Slot, Token, listed
 from hearth.planning.time_words import (
     EVENING_WORDS,
-    FUTURE_WORDS,
     MORNING_WORDS,
-    PAST_WORDS,
-    RECORDS,
     WEEKDAYS,
     WEEKDAYS_PLURAL,
     add_months,
@@ -97,16 +95,15 @@ def find_times(text: str, said: Sequence[Token], now: dt.datetime, country: str)
         country: ISO 3166 code; decides the order of 3/4/2027.
     """
     line = Line(said, [spelling(t.low) if t.kind == "word" else t.low for t in said], now, country)
-    looks_back = _tenses(line.words)
+    tense = tenses(line.words)
     times: list[TimeSaid] = []
     index = 0
     while index < len(said):
         if line.words[index] not in _STARTS and said[index].kind not in _VALUE_KINDS:
             index += 1
             continue
-        line.is_past = looks_back[index]
         line.look_back(index)
-        found = _time_at(line, text, index) or _duration_at(line, text, index)
+        found = _time_at(line, text, index, tense[index]) or _duration_at(line, text, index)
         if found is None:
             index += 1
         else:
@@ -115,33 +112,13 @@ def find_times(text: str, said: Sequence[Token], now: dt.datetime, country: str)
     return times
 
 
-def _tenses(words: Sequence[str]) -> list[bool]:
-    """For each word, whether what stands there looks back: after "did", "sent", …, up to the end of the sentence."""
-    result, is_past, is_open = [], False, True
-    for word in words:
-        if word in (".", "!", "?", ";"):
-            is_past, is_open = False, True
-        elif word in ("and", "then", ","):
-            is_open = True
-        elif is_open and word in FUTURE_WORDS:
-            is_past, is_open = False, False
-        elif word in PAST_WORDS:
-            is_past, is_open = True, False
-        else:
-            is_open = is_open and word in ("please", "also", "me", "what", "when", "where", "who", "which", "how")
-        result.append(is_past)
-    return result
-
-
-def _time_at(line: Line, text: str, index: int) -> tuple[TimeSaid, int] | None:
+def _time_at(line: Line, text: str, index: int, tense: Tense) -> tuple[TimeSaid, int] | None:
     for n_cue, cue in _cues_at(line, index):
         place = index + n_cue
         if place >= len(line.tokens):
             continue
-        if cue == "since" or (
-            cue in ("from", "of") and any(w in RECORDS for w in line.words[max(0, index - 3) : index])
-        ):
-            line.is_past = True
+        is_target = tense == "told" and cue in ("for", "to", "by", "until")
+        line.is_past = (tense != "" and not is_target) or cue == "since" or is_of_records(line.words, index, cue)
         read = _expression(line, text, place, cue)
         if read is None:
             continue
