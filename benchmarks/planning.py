@@ -2,9 +2,9 @@
 
     python -m benchmarks.planning          writes benchmarks/results/planning.json
 
-The 10,000 demonstrations are the shipped ones with one or two words drawn anew by the seed, so that their forms and their
-shapes are those of real ones; the 10,000 tools are invented by the seed beside the real ones. Requests are the held-out
-ones. Latency is wall time of `RecallPlanner.plan` alone, encoding included, one request after another.
+The 10,000 demonstrations are the shipped ones with one or two words drawn anew by the seed, so that their forms and
+their shapes are those of real ones; the 10,000 tools are invented by the seed beside the real ones. Requests are the
+held-out ones. Latency is wall time of `RecallPlanner.plan` alone, encoding included, one request after another.
 """
 
 from __future__ import annotations
