@@ -85,7 +85,7 @@ def test_a_malformed_plan_names_the_field_of_its_nodes(data: dict[str, Any]) -> 
 
 @pytest.mark.parametrize("data", [{"confidence": "high"}, {"task_nodes": [{"task": "a", "after": ["x"]}]}])
 def test_numbers_that_are_none_are_named(data: dict[str, Any]) -> None:
-    with pytest.raises(PlanError, match="confidence|after"):
+    with pytest.raises(PlanError, match=r"confidence|after"):
         plan_from_json(data)
 
 
