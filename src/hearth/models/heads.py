@@ -365,25 +365,35 @@ class Heads:
             predicted += ((np.asarray(features, dtype=np.float64) @ correction[0].T) @ correction[1]).astype(np.float32)
         return predicted
 
-    def leave_one_out(self, features: NDArray[np.floating], targets: Sequence[Target]) -> NDArray[np.float32]:
-        """What each of the learnt rows (weight 1) would be predicted, had it alone not been learnt; O(n D²).
+    def leave_out(
+        self, features: NDArray[np.floating], targets: Sequence[Target], group_sizes: Sequence[int] | None = None
+    ) -> NDArray[np.float32]:
+        """What learnt rows (of weight 1) would be predicted, had they not been learnt; O(n D²).
 
+        Args:
+            group_sizes: Rows that leave together, one after the other (the clauses of one request); None is each alone.
         Source:
-            Allen 1974 (PRESS), https://doi.org/10.1080/00401706.1974.10489157: y − (y − ŷ) / (1 − φᵀPφ).
+            Allen 1974 (PRESS), https://doi.org/10.1080/00401706.1974.10489157, for blocks: y − (I − ΦPΦᵀ)⁻¹(y − ŷ).
         """
         self._fold_in()
         predicted = self.predict(features)
         assert self._inverse is not None
         rows = np.asarray(features, dtype=np.float32)
-        leverage = np.einsum("ij,ij->i", rows @ self._inverse.astype(np.float32), rows)
-        stretch = 1 / np.maximum(1 - leverage, 1e-3)[:, None]
-        predicted *= stretch
+        moved = rows @ self._inverse.astype(np.float32)
+        wanted = np.zeros_like(predicted)
         for row, target in enumerate(targets):
             for name, value in target.items():
-                place = self._outputs.get(name)
-                if place is not None:
-                    predicted[row, place] += value * (1 - stretch[row, 0])
-        return predicted
+                if name in self._outputs:
+                    wanted[row, self._outputs[name]] = value
+        residual = wanted - predicted
+        start = 0
+        for size in group_sizes if group_sizes is not None else [1] * len(rows):
+            end = start + size
+            kept = np.eye(size) - rows[start:end] @ moved[start:end].T
+            kept[np.diag_indices(size)] = np.maximum(np.diag(kept), 1e-3)
+            residual[start:end] = np.linalg.solve(kept, residual[start:end])
+            start = end
+        return wanted - residual
 
     # ── Files ─────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -1,0 +1,173 @@
+"""Metrics of plans, of learning over time and of confidence: pure functions, each as its source defines it.
+
+Node, link and accuracy scores are means over samples (macro), as in GNN4TaskPlan; TaskBench's `evaluate.py` pools nodes
+over all samples (micro): `taskbench_node_f1`. The two differ by points, so each has its own name.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Link = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanGraph:
+    """What plan metrics see of a plan."""
+
+    nodes: tuple[str, ...]
+    """Tool names in order."""
+    links: tuple[Link, ...]
+
+
+# ── Plans ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def f1(predicted: Sequence[Hashable], gold: Sequence[Hashable]) -> float:
+    """F1 of two lists as sets, precision and recall over list lengths; 0 when one is empty.
+
+    A tool that a plan uses twice counts twice in the length and once in the overlap: so the source has it.
+
+    Source:
+        GNN4TaskPlan `evaluate.py`, `f1_score` (Wu et al. 2024, https://arxiv.org/abs/2405.19119).
+    """
+    if not predicted or not gold:
+        return 0.0
+    n_both = len(set(predicted) & set(gold))
+    precision, recall = n_both / len(predicted), n_both / len(gold)
+    return 2 * precision * recall / (precision + recall + 1e-9)
+
+
+def is_accurate(predicted: PlanGraph, gold: PlanGraph) -> bool:
+    """Same tools, in whatever order: node F1 of at least .99 (GNN4TaskPlan `batch_task_accuracy`)."""
+    return f1(predicted.nodes, gold.nodes) >= 0.99
+
+
+def plan_scores(
+    predicted: Sequence[PlanGraph],
+    gold: Sequence[PlanGraph],
+    tools: frozenset[str] | set[str],
+    known_links: frozenset[Link] | set[Link] | None = None,
+) -> dict[str, float]:
+    """Macro scores of plans.
+
+    Args:
+        tools: Names that exist; any other in a plan is a hallucination.
+        known_links: Links that exist; None leaves the link rates out.
+    Returns:
+        `node_f1 link_f1 accuracy exact`, `node_hallucination` (mean share of unknown nodes of a plan) and
+        `node_hallucination_plans` (share of plans with one), the same of links, and `n`.
+    Raises:
+        ValueError: Lengths differ, or nothing to score.
+    Source:
+        GNN4TaskPlan `evaluate.py`; `exact` (same sequence) is Hearth's own.
+    """
+    if len(predicted) != len(gold) or not gold:
+        raise ValueError(f"{len(predicted)} plans for {len(gold)} samples; expected as many, at least one")
+    pairs = list(zip(predicted, gold))
+    scores = {
+        "node_f1": _mean(f1(p.nodes, g.nodes) for p, g in pairs),
+        "link_f1": _mean(f1(p.links, g.links) for p, g in pairs),
+        "accuracy": _mean(is_accurate(p, g) for p, g in pairs),
+        "exact": _mean(p.nodes == g.nodes for p, g in pairs),
+        "node_hallucination": _mean(unknown_share(p.nodes, tools) for p in predicted),
+        "node_hallucination_plans": _mean(unknown_share(p.nodes, tools) > 0 for p in predicted),
+        "n": float(len(gold)),
+    }
+    if known_links is not None:
+        scores["link_hallucination"] = _mean(unknown_share(p.links, known_links) for p in predicted)
+        scores["link_hallucination_plans"] = _mean(unknown_share(p.links, known_links) > 0 for p in predicted)
+    return scores
+
+
+def unknown_share(
+    items: Sequence[Hashable], known: frozenset[Hashable] | set[str] | set[Link] | frozenset[str] | frozenset[Link]
+) -> float:
+    """Share of items that are not known; 0 of nothing (GNN4TaskPlan `node_hallucination_rate`)."""
+    return sum(item not in known for item in items) / len(items) if items else 0.0
+
+
+def taskbench_node_f1(predicted: Sequence[PlanGraph], gold: Sequence[PlanGraph]) -> float:
+    """Node F1 pooled over all samples, tools counted as often as used.
+
+    Source:
+        TaskBench `evaluate.py`, node micro-F1 (Shen et al. 2023, https://arxiv.org/abs/2311.18760).
+    """
+    n_both = n_predicted = n_gold = 0
+    for p, g in zip(predicted, gold):
+        n_both += (Counter(p.nodes) & Counter(g.nodes)).total()
+        n_predicted += len(p.nodes)
+        n_gold += len(g.nodes)
+    return 2 * n_both / (n_predicted + n_gold) if n_predicted + n_gold else 0.0
+
+
+# ── Learning over time ────────────────────────────────────────────────────────────────────────────────────
+
+Matrix = NDArray[np.float64]
+"""R[i, j]: score on task j after learning tasks 0..i; square."""
+
+
+def average_accuracy(r: Matrix) -> float:
+    """ACC: mean score over all tasks after the last. Source: Lopez-Paz & Ranzato 2017, eq. 2, arXiv 1706.08840."""
+    return float(_square(r)[-1].mean())
+
+
+def backward_transfer(r: Matrix) -> float:
+    """BWT: mean change on earlier tasks by what came after; negative is forgetting. Source: ibid., eq. 3."""
+    n = len(_square(r))
+    return float(np.mean([r[-1, j] - r[j, j] for j in range(n - 1)])) if n > 1 else 0.0
+
+
+def forward_transfer(r: Matrix, untaught: Sequence[float]) -> float:
+    """FWT: mean score on a task just before learning it, above `untaught` (before any). Source: ibid., eq. 4."""
+    n = len(_square(r))
+    return float(np.mean([r[j - 1, j] - untaught[j] for j in range(1, n)])) if n > 1 else 0.0
+
+
+def forgetting(r: Matrix) -> float:
+    """Mean over earlier tasks of the best score ever less the last one. Source: Chaudhry et al. 2018, eq. 3."""
+    n = len(_square(r))
+    return float(np.mean([r[j : n - 1, j].max() - r[-1, j] for j in range(n - 1)])) if n > 1 else 0.0
+
+
+def _square(r: Matrix) -> Matrix:
+    if r.ndim != 2 or r.shape[0] != r.shape[1] or not len(r):
+        raise ValueError(f"R has shape {r.shape}; expected as many rounds as tasks")
+    return r
+
+
+# ── Confidence ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def calibration_error(confidences: Sequence[float], is_right: Sequence[bool], n_bins: int = 10) -> float:
+    """ECE: mean distance of confidence and accuracy over bins of equal width, weighted by their size.
+
+    Source:
+        Guo et al. 2017, eq. 3, https://arxiv.org/abs/1706.04599; Naeini et al. 2015.
+    """
+    sure, right = np.asarray(confidences, dtype=np.float64), np.asarray(is_right, dtype=np.float64)
+    if sure.shape != right.shape or not len(sure):
+        raise ValueError(f"{len(sure)} confidences for {len(right)} outcomes; expected as many, at least one")
+    bins = np.minimum((sure * n_bins).astype(int), n_bins - 1)
+    error = 0.0
+    for b in range(n_bins):
+        inside = bins == b
+        if inside.any():
+            error += float(inside.mean() * abs(sure[inside].mean() - right[inside].mean()))
+    return error
+
+
+def accuracy_at_coverage(confidences: Sequence[float], is_right: Sequence[bool], coverage: float) -> float:
+    """Accuracy of the surest `coverage` of all answers (selective prediction)."""
+    order = np.argsort(-np.asarray(confidences), kind="stable")
+    n_kept = max(1, round(coverage * len(order)))
+    return float(np.asarray(is_right, dtype=np.float64)[order[:n_kept]].mean())
+
+
+def _mean(values: object) -> float:
+    return float(np.mean(np.fromiter(values, dtype=np.float64)))  # type: ignore[call-overload]

@@ -1,0 +1,1 @@
+"""Suites: each measures one ability of Hearth and returns flat results."""

@@ -1,0 +1,175 @@
+"""A request as numbers: whole-number features of the text and of each clause; the same text, the same numbers.
+
+One pass of the encoder gives the text's vector and its tokens in context. The text's features join the mean, the mean
+weighted by rarity and the extremes over tokens with its words and pairs of words; a clause is the mean of its tokens,
+the whole text in view. Cuts are fine and need no grammar: at punctuation and connecting words, four words or more.
+An encoder without `encode_tokens` serves too: its tokens are then the words, each encoded on its own.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hearth.models.encoder import TokenVectors
+from hearth.models.heads import UNIT, RandomFeatures
+from hearth.protocols import Encoder
+
+FloatRows = NDArray[np.float32]
+
+_SHARES = (0.4, 0.2, 0.2, 0.2)
+"""Of the squared length: sentence, rare words, maxima, minima."""
+_CENTRE = 0.1
+"""What the extremes of token vectors exceed on the mean, roughly; taken off so that they differ in direction."""
+_TEXT_SHARE = 0.65
+"""Of a text's squared length; its words have the rest."""
+_WORD = re.compile(r"[^\W\d_]+|\d+")
+_CUT = re.compile(r"[.;!?\n]+\s+|,\s+|\s+(?=and |then )")
+_LEAST_WORDS = 4
+
+
+@runtime_checkable
+class TokenEncoder(Protocol):
+    """An encoder that also gives the tokens of a text in context."""
+
+    dim: int
+
+    def encode(self, texts: Sequence[str]) -> FloatRows: ...
+
+    def encode_tokens(self, texts: Sequence[str]) -> list[TokenVectors]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A text as features; small enough to be kept with a demonstration."""
+
+    text: NDArray[np.int16]
+    """Whole numbers, shape [n_text_features]."""
+    clauses: NDArray[np.int16]
+    """Whole numbers, shape [n_clauses, n_clause_features]."""
+    vectors: FloatRows
+    """The clauses' own vectors, to compare with texts of steps, shape [n_clauses, dim]."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingOptions:
+    """How many features are made; more are better and slower (with the square, while learning)."""
+
+    n_random: int = 2048
+    n_words: int = 1024
+    n_clause: int = 1024
+    seed: int = 0
+
+
+class Reader:
+    """Turns texts into readings. Deterministic."""
+
+    def __init__(self, encoder: Encoder, options: ReadingOptions | None = None) -> None:
+        self._encoder = encoder
+        self.options = options or ReadingOptions()
+        o = self.options
+        self._of_text = RandomFeatures(4 * encoder.dim, o.n_random, o.seed)
+        self._of_clause = RandomFeatures(encoder.dim, o.n_clause, o.seed + 1)
+        self.n_text_features = o.n_random + o.n_words
+        self.fingerprint = f"reading 1, {encoder.dim} inputs, {o.n_random}+{o.n_words}+{o.n_clause}, seed {o.seed}"
+
+    def read(self, texts: Sequence[str]) -> list[Reading]:
+        """Read each text; an empty one has a reading too."""
+        tokens = self._tokens(texts)
+        joined = np.array([_pooled(one) for one in tokens]).reshape(len(texts), 4 * self._encoder.dim)
+        features = np.zeros((len(texts), self.n_text_features), dtype=np.float32)
+        features[:, : self.options.n_random] = self._of_text.of(joined, _TEXT_SHARE**0.5)
+        for row, text in enumerate(texts):
+            features[row, self.options.n_random :] = self._words(text)
+        readings = []
+        for row, text in enumerate(texts):
+            vectors = np.array([_mean_of(tokens[row], span) for span in segments(text)], dtype=np.float32)
+            readings.append(
+                Reading(np.clip(features[row], -32768, 32767).astype(np.int16), self.clause_features(vectors), vectors)
+            )
+        return readings
+
+    def clause_features(self, vectors: FloatRows) -> NDArray[np.int16]:
+        """Features of clauses or short texts, from their vectors [n, dim]."""
+        return np.clip(self._of_clause.of(vectors), -32768, 32767).astype(np.int16)
+
+    def vectors(self, texts: Sequence[str]) -> FloatRows:
+        """Plain vectors of texts (steps, tools), shape [n, dim]."""
+        return self._encoder.encode(texts) if texts else np.zeros((0, self._encoder.dim), dtype=np.float32)
+
+    def _tokens(self, texts: Sequence[str]) -> list[TokenVectors]:
+        if isinstance(self._encoder, TokenEncoder):
+            return self._encoder.encode_tokens(texts)
+        wholes = self._encoder.encode(texts)
+        found = []
+        for text, whole in zip(texts, wholes):
+            found_words = [match.span() for match in _WORD.finditer(text)] or [(0, len(text))]
+            spans = np.array(found_words, dtype=np.int32)
+            vectors = self._encoder.encode([text[a:b] for a, b in spans])
+            found.append(TokenVectors(whole, vectors, spans, np.ones(len(spans), dtype=np.float32)))
+        return found
+
+    def _words(self, text: str) -> FloatRows:
+        """Words and pairs of neighbours, hashed; numbers are alike.
+
+        Source:
+            Weinberger et al. 2009, Feature hashing for large scale multitask learning, section 2.
+        """
+        words = ["#" if word.isdecimal() else word for word in _WORD.findall(text.lower())]
+        row = np.zeros(self.options.n_words)
+        for word in {*words, *map(" ".join, pairwise(words))}:
+            place = zlib.crc32(word.encode("utf-8", "surrogatepass"))
+            row[place % self.options.n_words] += 1 if (place >> 20) & 1 else -1
+        length = float(np.linalg.norm(row))
+        scaled = np.rint(row * ((1 - _TEXT_SHARE) ** 0.5 * UNIT / max(length, 1e-9)))
+        return np.asarray(scaled, dtype=np.float32)
+
+
+def segments(text: str) -> list[tuple[int, int]]:
+    """Spans of the clauses of a text, in order; a text without any word is one."""
+    spans: list[tuple[int, int]] = []
+    start, n_words = 0, 0
+    bounds = [*((m.start(), m.end()) for m in _CUT.finditer(text)), (len(text), len(text))]
+    piece = 0
+    for end, following in bounds:
+        n_words += len(text[piece:end].split())
+        piece = following
+        if n_words >= _LEAST_WORDS:
+            spans.append((start, end))
+            start, n_words = following, 0
+    if n_words:
+        if spans:
+            spans[-1] = (spans[-1][0], len(text))
+        else:
+            spans.append((start, len(text)))
+    return spans or [(0, len(text))]
+
+
+def _pooled(tokens: TokenVectors) -> NDArray[np.float64]:
+    """Mean, mean by rarity, maxima and minima over tokens, each of its share's length."""
+    parts = (
+        tokens.whole,
+        (tokens.rarity + np.float32(0.05)) @ tokens.vectors,
+        tokens.vectors.max(axis=0) - np.float32(_CENTRE),
+        tokens.vectors.min(axis=0) + np.float32(_CENTRE),
+    )
+    return np.concatenate([_unit(part) * share**0.5 for part, share in zip(parts, _SHARES)])
+
+
+def _mean_of(tokens: TokenVectors, span: tuple[int, int]) -> NDArray[np.float64]:
+    """The vector of a part of a text: the mean of its tokens; the text's own where none lies inside."""
+    starts, ends = tokens.spans[:, 0], tokens.spans[:, 1]
+    inside = (ends > span[0]) & (starts < span[1]) & (ends > starts)
+    return _unit(tokens.vectors[inside].mean(axis=0) if inside.any() else tokens.whole)
+
+
+def _unit(vector: FloatRows) -> NDArray[np.float64]:
+    wide = vector.astype(np.float64)
+    return wide / max(float(np.linalg.norm(wide)), 1e-12)

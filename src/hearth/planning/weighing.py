@@ -1,0 +1,100 @@
+"""Small convex fits that end at their one optimum: how to weigh evidence, and how sure to be. Deterministic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+_N_STEPS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Weigher:
+    """Scores of candidates from their features: z = ((f - mean) / spread) · weights."""
+
+    mean: Floats
+    spread: Floats
+    weights: Floats
+
+    def probabilities(self, features: Floats) -> Floats:
+        """Softmax over the candidates of one request, features [n_candidates, n_features]."""
+        z = (features - self.mean) / self.spread @ self.weights
+        p = np.exp(z - z.max())
+        return np.asarray(p / p.sum(), dtype=np.float64)
+
+
+def fit_weigher(groups: Sequence[Floats], right: Sequence[int], penalty: float = 0.01) -> Weigher:
+    """Weights under which the right candidates are likeliest.
+
+    Args:
+        groups: Features of each request's candidates, shape [n_candidates, n_features].
+        right: Row of the right one in each group.
+    Source:
+        Conditional logit: McFadden 1974; Newton's method with halving.
+    """
+    stacked = np.vstack(groups)
+    mean, spread = stacked.mean(axis=0), stacked.std(axis=0) + 1e-9
+    x = (stacked - mean) / spread
+    starts = np.cumsum([0, *(len(group) for group in groups[:-1])])
+    owner = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
+    chosen = starts + np.asarray(right)
+    wanted = x[chosen].sum(axis=0)
+    n = len(groups)
+
+    def loss(w: Floats) -> tuple[float, Floats]:
+        z = x @ w
+        top = np.maximum.reduceat(z, starts)
+        e = np.exp(z - top[owner])
+        total = np.add.reduceat(e, starts)
+        value = (np.log(total) + top - z[chosen]).sum() / n + penalty / 2 * float(w @ w)
+        return float(value), e / total[owner]
+
+    w = np.zeros(x.shape[1])
+    value, p = loss(w)
+    for _ in range(_N_STEPS):
+        gradient = (x.T @ p - wanted) / n + penalty * w
+        expected = np.add.reduceat(x * p[:, None], starts)
+        curvature = ((x.T * p) @ x - expected.T @ expected) / n + penalty * np.eye(len(w))
+        step = np.linalg.solve(curvature, gradient)
+        size = 1.0
+        while True:
+            fresh = w - size * step
+            fresh_value, fresh_p = loss(fresh)
+            if fresh_value <= value - 1e-4 * size * float(gradient @ step) or size < 1e-4:
+                break
+            size /= 2
+        w, value, p = fresh, fresh_value, fresh_p
+        if np.abs(size * step).max() < 1e-5:
+            break
+    return Weigher(mean, spread, w)
+
+
+def fit_logistic(features: Floats, is_right: Sequence[bool], penalty: float = 0.01) -> Weigher:
+    """Weights of a logistic regression with intercept; read them with `chance`."""
+    x = np.column_stack([features, np.ones(len(features))])
+    mean = np.append(features.mean(axis=0), 0.0)
+    spread = np.append(features.std(axis=0) + 1e-9, 1.0)
+    x = (x - mean) / spread
+    y = np.asarray(is_right, dtype=np.float64)
+    w = np.zeros(x.shape[1])
+    for _ in range(_N_STEPS):
+        p = 1 / (1 + np.exp(-np.clip(x @ w, -30, 30)))
+        gradient = x.T @ (p - y) / len(y) + penalty * w
+        curvature = (x.T * (p * (1 - p))) @ x / len(y) + penalty * np.eye(len(w))
+        step = np.linalg.solve(curvature, gradient)
+        step /= max(1.0, float(np.abs(step).max()) / 2)  # far from the optimum a Newton step may leap past it
+        w -= step
+        if np.abs(step).max() < 1e-6:
+            break
+    return Weigher(mean, spread, w)
+
+
+def chance(weigher: Weigher, features: Floats) -> Floats:
+    """Probability that each row is right, features [n, n_features], from `fit_logistic`."""
+    x = (np.column_stack([features, np.ones(len(features))]) - weigher.mean) / weigher.spread
+    return np.asarray(1 / (1 + np.exp(-np.clip(x @ weigher.weights, -30, 30))), dtype=np.float64)
