@@ -25,28 +25,45 @@ class TimeSaid(NamedTuple):
     clues: Clues
 
 
-def joined(text: str, found: Sequence[TimeSaid], now: dt.datetime) -> list[Slot]:
-    """The slots of one clause, each read with what the others say of the day and the hour."""
+_TARGETS = frozenset({"to", "until", "till", "til"})
+
+
+def joined(text: str, found: Sequence[TimeSaid], now: dt.datetime, before: Said | None = None) -> list[Slot]:
+    """The slots of one clause, each read with what the others say of the day and the hour.
+
+    Args:
+        before: A day that the sentence named before the clause; for clock times for which the clause names none.
+    """
     day: Said | None = None
     changed: dict[int, Said] = {}
     for place, (slot, said, _) in enumerate(found):
         if said is None:
             continue
         if _is_clock_only(said):
-            donor = day or _coming_day(found, place)
+            donor = day or _coming_day(found, place) or before
             if donor is not None:
                 changed[place] = _with_day(said, donor)
         is_to_come = said.first is not None and (said.after is None or said.first > now.date())
-        names_day = is_to_come and not said.bound and slot.cue != "to"
+        names_day = is_to_come and not said.bound and slot.cue not in _TARGETS
         if names_day or (said.repeat and said.clock is not None):
             day = said
     for place, (slot, said, _) in enumerate(found):
         if said is None or said.clock is not None or said.first is None or said.after is not None or said.repeat:
             continue
-        hours = _hours_for(found, place, is_target=slot.cue == "to") or _hours_of_list(text, found, place)
+        hours = _hours_for(found, place, is_target=slot.cue in _TARGETS and not said.bound) or _hours_of_list(
+            text, found, place
+        )
         if hours is not None:
             changed[place] = replace(said, stands_at=_moment(replace(hours, first=said.first), found[place].clues, now))
     return [_rebuilt(item, changed.get(place), now) for place, item in enumerate(found)]
+
+
+def carried(found: Sequence[TimeSaid], now: dt.datetime) -> Said | None:
+    """The day at which a clause sets something, for the clauses after it: "choir on Friday at 7, remind me at 6"."""
+    for _, said, clues in reversed(found):
+        if said is not None and said.first is not None and said.clock is not None and not said.repeat:
+            return said if said.first >= now.date() and not clues.is_past else None
+    return None
 
 
 def _is_clock_only(said: Said) -> bool:
@@ -58,7 +75,7 @@ def _coming_day(found: Sequence[TimeSaid], place: int) -> Said | None:
     """The day said after a clock time; not the one something is moved to."""
     for slot, said, _ in found[place + 1 :]:
         if said is not None and said.first is not None and said.after is None and not said.bound:
-            return said if slot.cue not in ("to", "for") and not said.repeat else None
+            return said if slot.cue not in {"for", *_TARGETS} and not said.repeat else None
     return None
 
 
@@ -83,7 +100,7 @@ def _hours_for(found: Sequence[TimeSaid], place: int, *, is_target: bool) -> Sai
     if is_target:
         before = [said for index, _, said in clocks if index < place]
         return before[-1] if before else None
-    free = [said for _, slot, said in clocks if slot.cue != "to" and not said.bound]
+    free = [said for _, slot, said in clocks if slot.cue not in _TARGETS and not said.bound]
     return free[0] if len(free) == 1 else None
 
 
@@ -91,7 +108,7 @@ def _hours_of_list(text: str, found: Sequence[TimeSaid], place: int) -> Said | N
     """The clock time at the end of a list of days: "on Monday and Wednesday at 6pm"."""
     for (slot, _, _), (following, said, _) in pairwise(found[place:]):
         between = text[slot.end : following.cue_start if following.cue else following.start].strip().lower()
-        if said is None or following.cue == "to" or between not in ("and", "or", "&", ",", ", and", ", or"):
+        if said is None or following.cue in _TARGETS or between not in ("and", "or", "&", ",", ", and", ", or"):
             return None
         if said.clock is not None:
             return said

@@ -1,4 +1,4 @@
-"""Reads times of day and lengths of time at a place in a request: "half past seven", "3-5pm", "an hour and a half".
+"""Reads times of day at a place in a request: "half past seven", "3-5pm", "noon".
 
 Each reader takes a `Line` and an index and returns what is said there and the index after it, or None. None looks
 further than a few words, so reading a whole request takes time linear in its length.
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from hearth.planning.moments import Clock, Said
 from hearth.planning.text import NUMBER_WORDS, ONES, Token, listed, spoken_number
-from hearth.planning.time_words import COUNTING, MOVED, MOVING, SECONDS, SHORT_UNITS, UNITS
+from hearth.planning.time_words import COUNTING, MOVED, MOVING, SHORT_UNITS, UNITS
 from hearth.planning.unit_words import is_unit_word
 
 
@@ -31,6 +31,8 @@ class Line:
     """Something is moved "from … to …", which is then no range."""
     is_counting: bool = False
     """Bare numbers are no hours here."""
+    is_snoozing: bool = False
+    """A reminder is put off: "snooze it for an hour" is in an hour."""
     depth: int = 0
     """How many expressions are being read inside each other."""
 
@@ -56,6 +58,9 @@ class Line:
                 break
             before.append(word)
         self.is_moving = any(word in MOVING for word in before)
+        self.is_snoozing = "snooze" in before or (
+            self.word(index) == "for" and any(word in ("postpone", "delay", "snoozed") for word in before)
+        )
         self.is_counting = any(word in COUNTING for word in before)
         if not self.is_moving and "change" in before:
             self.is_moving = any(word in MOVED for word in before)
@@ -118,7 +123,7 @@ def _range_end(line: Line, place: int, cue: str, is_cued: bool) -> tuple[Clock, 
 
 def _range_of_bare(line: Line, index: int, is_joined: bool) -> tuple[Said, int] | None:
     """ "3-5pm" without a cue: the second time must leave no doubt, or a day stand before both ("Tuesday 10 to 11")."""
-    if line.tokens[index].kind != "number" or _glued(line, index) or not _is_hour(line.words[index]):
+    if line.tokens[index].kind != "number" or glued(line, index) or not _is_hour(line.words[index]):
         return None
     if line.word(index + 1) not in RANGE_MARKS and (line.word(index + 1) != "to" or line.is_moving):
         return None
@@ -169,7 +174,7 @@ def _digital(line: Line, index: int, word: str) -> tuple[Clock, int] | None:
 def _numeric(line: Line, index: int, is_cued: bool, cue: str) -> tuple[Clock, int] | None:
     """5pm, 5.30pm, 7 o'clock, 17, 0830."""
     word = line.words[index]
-    if _glued(line, index):
+    if glued(line, index):
         return None
     half = _half(line, index + 1)
     if half:
@@ -295,7 +300,7 @@ def _is_hour(word: str) -> bool:
     return len(word) <= 2 and word.isdecimal() and int(word) <= 24
 
 
-def _glued(line: Line, index: int) -> bool:
+def glued(line: Line, index: int) -> bool:
     """True for a number that belongs to something else: $5, #7, 3/4, v1.5."""
     return line.touches(index) and line.words[index - 1] in _GLUED_BEFORE
 
@@ -314,124 +319,3 @@ def _counts_something(line: Line, index: int) -> bool:
         return True
     token = line.tokens[index] if index < len(line.tokens) else None
     return token is not None and (token.kind == "number" or (word in (".", ",", ":") and line.touches(index + 1)))
-
-
-# ── Lengths of time ───────────────────────────────────────────────────────────────────────────────────────
-
-
-@dataclass(slots=True)
-class Length:
-    """A length of time; months and years are kept apart, for they have no fixed length."""
-
-    months: float = 0
-    days: float = 0
-    seconds: float = 0
-    n_units: int = 0
-    amount: float = 0
-    unit: str = ""
-    is_article: bool = False
-    """Said as "a day", without a number."""
-
-    @property
-    def is_clocked(self) -> bool:
-        """True when hours, minutes or seconds were said."""
-        return self.seconds != 0
-
-    def add(self, amount: float, unit: str) -> None:
-        name, factor = UNITS[unit]
-        count = amount * factor
-        if name in ("month", "year"):
-            self.months += count * (12 if name == "year" else 1)
-        elif name in ("day", "week") and (count * (7 if name == "week" else 1)).is_integer():
-            self.days += count * (7 if name == "week" else 1)
-        else:
-            self.seconds += count * SECONDS[name]
-        self.n_units += 1
-        self.amount, self.unit = count, name
-
-
-def length(line: Line, index: int) -> tuple[Length, int] | None:
-    """A length of time: "45 min", "an hour and a half", "2h30", "two days and 3 hours"."""
-    found = Length()
-    if line.tokens[index].kind == "hours":
-        return _compact(line, index)
-    place = _amount_and_unit(line, index, found)
-    if place is None:
-        return None
-    for _ in range(3):
-        following = place
-        if line.word(following) in ("and", ","):
-            following += 1
-        if line.words[following : following + 2] == ["a", "half"] and following > place:
-            found.add(0.5, found.unit)
-            place = following + 2
-            continue
-        smaller = Length()
-        after = _amount_and_unit(line, following, smaller) if following < len(line.tokens) else None
-        if after is None or SECONDS.get(smaller.unit, 10**8) >= SECONDS.get(found.unit, 10**7) or smaller.is_article:
-            break
-        found.add(smaller.amount, smaller.unit)
-        place = after
-    found.amount = found.amount if found.n_units == 1 else 0
-    return found, place
-
-
-def _compact(line: Line, index: int) -> tuple[Length, int] | None:
-    """2h, 2h30, 2h30m, 2h 30m."""
-    hours, _, minutes = line.words[index].rstrip("min").partition("h")
-    found = Length()
-    found.add(int(hours), "hour")
-    place = index + 1
-    if minutes:
-        found.add(int(minutes), "minute")
-    else:
-        smaller = Length()
-        after = _amount_and_unit(line, place, smaller) if place < len(line.tokens) else None
-        if after is not None and smaller.unit in ("minute", "second"):
-            found.add(smaller.amount, smaller.unit)
-            place = after
-    return found, place
-
-
-def _amount_and_unit(line: Line, index: int, found: Length) -> int | None:
-    """Adds one amount with its unit to `found`; the index after it."""
-    amount, place = 1.0, index
-    words = line.words[index : index + 5]
-    if words[:2] == ["a", "quarter"] and words[2:4] in (["of", "an"], ["of", "a"]):
-        amount, place = 0.25, index + 4
-    elif words[:1] in (["a"], ["an"]) and line.word(index + 1) in UNITS:
-        found.is_article, place = True, index + 1
-    elif words[:2] in (["half", "a"], ["half", "an"], ["half", "hour"]) and line.word(index + 2 - (words[1] == "hour")):
-        amount, place = 0.5, index + 2 - (words[1] == "hour")
-    elif words[:3] == ["a", "half", "hour"]:
-        amount, place = 0.5, index + 2
-    elif words[:1] == ["quarter"] and words[1:3] == ["of", "an"]:
-        amount, place = 0.25, index + 3
-    elif words[:1] == ["three"] and words[1:4] in (["quarters", "of", "an"], ["quarter", "of", "an"]):
-        amount, place = 0.75, index + 4
-    elif words[:2] == ["a", "couple"]:
-        amount, place = 2.0, index + 2 + (words[2:3] == ["of"])
-    elif words[:1] == ["couple"]:
-        amount, place = 2.0, index + 1 + (words[1:2] == ["of"])
-    elif words[:2] == ["a", "few"]:
-        amount, place = 3.0, index + 2
-    elif words[:1] == ["few"]:
-        amount, place = 3.0, index + 1
-    else:
-        said = spoken_number(line.tokens, index)
-        if said is None or _glued(line, index):
-            return None
-        amount, place = said
-        if line.words[place : place + 3] == ["and", "a", "half"]:
-            amount, place = amount + 0.5, place + 3
-    if line.word(place) == "-" and line.touches(place) and line.touches(place + 1):
-        place += 1
-    if line.word(place) in ("full", "whole", "more", "business", "working"):
-        place += 1
-    unit = line.word(place)
-    if unit not in UNITS or amount > 1_000_000 or (unit in SHORT_UNITS and not line.touches(place)):
-        return None
-    if unit == "s" and amount >= 1000:
-        return None  # "the 1960s"
-    found.add(amount, unit)
-    return place + 1

@@ -55,9 +55,14 @@ _NEXT = frozenset(["next", "following", "coming", "upcoming"])
 _LAST = frozenset(["last", "past", "previous"])
 MODIFIERS = _THIS | _NEXT | _LAST
 _EDGES = {"end": "end", "beginning": "start", "start": "start", "middle": "middle"}
+_AFTER_OWN = frozenset(["", *".,?!;:", *listed("look looks looking like and ahead shaping going is full busy packed")])
 DAY_STARTS = frozenset(
     {*_TODAY, *MODIFIERS, *WEEKDAYS, *MONTHS, *PARTS, *HOLIDAY_STARTS, *ORDINALS, *_EDGES, *SEASONS}
-    | set(listed("the tonight early late mid later rest remainder first eod cob week day same q1 q2 q3 q4 end twenty"))
+    | set(
+        listed(
+            "the tonight early late mid later rest remainder first eod cob week day weekend same q1 q2 q3 q4 end twenty"
+        )
+    )
 )
 
 
@@ -116,6 +121,8 @@ def _special(line: Line, text: str, index: int, cue: str) -> Reading:
         return _edge(line, text, index)
     if word in ("rest", "remainder"):
         return _rest(line, text, index)
+    if word in ("week", "day", "weekend") and line.word(index - 1) in ("my", "our"):
+        return _own(line, index)
     if word == "week" and line.words[index + 1 : index + 2] and line.word(index + 1).isdecimal():
         return calendar_week(line, index, cue)
     if word in SEASONS and is_year(line.word(index + 1)):
@@ -129,6 +136,15 @@ def _special(line: Line, text: str, index: int, cue: str) -> Reading:
     if word in ORDINALS or word == "twenty":
         return _counted(line, text, index) or ordinal_first(line, index, cue)
     return None
+
+
+def _own(line: Line, index: int) -> Reading:
+    """ "what does my week look like", "how is my day"."""
+    is_praised = line.word(index - 2) in ("make", "made", "makes", "save", "saved")
+    if is_praised or line.word(index + 1) not in _AFTER_OWN:
+        return None
+    word = line.words[index]
+    return (Said(first=line.today), index + 1) if word == "day" else period(line, word, 0, index + 1)
 
 
 # ── Named days ────────────────────────────────────────────────────────────────────────────────────────────
@@ -157,12 +173,11 @@ def _weekday(line: Line, text: str, index: int, cue: str, is_joined: bool) -> Re
     place = index + 1
     if word in ("mon", "tue", "wed", "thu", "fri", "sat", "sun") and line.word(place) == "." and line.touches(place):
         place += 1 if line.words[place + 1 : place + 2] and cue else 0
-    first = plain_weekday(line, weekday)
     if line.word(place) == "week" and cue in ("on", "until", "by", "") and not is_joined:
         return Said(first=plain_weekday(line, weekday) + 7 * DAY), place + 1
     if line.words[place : place + 2] == ["after", "next"]:
         return Said(first=_in_week(line, weekday, 2)), place + 2
-    return Said(first=first, weekday=weekday), place
+    return Said(first=plain_weekday(line, weekday), weekday=weekday), place
 
 
 def _is_followed_by_time(line: Line, index: int) -> bool:
@@ -178,9 +193,6 @@ def _is_followed_by_time(line: Line, index: int) -> bool:
 
 def _in_week(line: Line, weekday: int, weeks: int) -> dt.date:
     return line.today + DAY * (weekday - line.today.weekday() + 7 * weeks)
-
-
-# ── Dates ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 # ── Modified and longer ───────────────────────────────────────────────────────────────────────────────────
@@ -264,7 +276,7 @@ def _unit_after_the(line: Line, text: str, place: int) -> Reading:
 def _modified(line: Line, index: int, *, has_the: bool) -> Reading:
     """ "this", "next", "last" and what they stand before."""
     word, place = line.words[index], index + 1
-    if word in ("this", "same") and line.word(place) == "time":
+    if word in ("this", "same") and line.word(place) == "time" and not (word == "same" and line.is_moving):
         now = line.now
         return Said(clock=Clock(now.hour, now.minute)), place + 1
     if word == "same":
@@ -292,8 +304,6 @@ def _modified(line: Line, index: int, *, has_the: bool) -> Reading:
         return counted
     if target in ("week", "weekend", "month", "year", "quarter"):
         return period(line, target, sign, place + 1)
-    if target == "day" and sign == 0:
-        return None
     return None
 
 
@@ -446,7 +456,7 @@ def _edge(line: Line, text: str, index: int) -> Reading:
     if line.word(index + 1) != "of":
         return None
     place = index + 2
-    has_the = line.word(place) == "the"
+    has_the = line.word(place) in ("the", "my", "our")
     place += has_the
     unit = line.word(place)
     if unit in ("day", "business", "play", "today"):
@@ -477,7 +487,7 @@ def _rest(line: Line, text: str, index: int) -> Reading:
     if line.word(index + 1) != "of":
         return None
     place = index + 2
-    if line.word(place) == "the":
+    if line.word(place) in ("the", "my", "our"):
         unit = line.word(place + 1)
         found = (Said(first=line.today), place + 2) if unit == "day" else None
         if unit in ("week", "month", "year", "weekend", "quarter"):

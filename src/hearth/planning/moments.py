@@ -64,6 +64,8 @@ class Said:
     """`until`, `since`, `before`, `after`, `by`, `onward`; or empty."""
     is_within_day: bool = False
     """The bound was said of a day that stands before it: "tomorrow until noon" begins with tomorrow."""
+    length: dt.timedelta | None = None
+    """How long from now, when it was said so: "in 20 minutes"; such a moment has no end."""
     is_rest: bool = False
     """Only what is left of it: later today, the rest of the week."""
     repeat: str = ""
@@ -100,10 +102,12 @@ def _views(said: Said, now: dt.datetime, clues: Clues) -> tuple[dict[str, Plain]
     result["datetime"] = moment.isoformat()
     if start_bound is not None:
         result["start"] = start_bound.isoformat()
-    if end_bound is not None:
+    if end_bound is not None and said.length is None:
         result["end"] = end_bound.isoformat()
     if has_range:
         result["duration"] = duration_text(elapsed(start, end))
+    elif said.length is not None:
+        result["duration"] = duration_text(said.length)
     if said.repeat:
         result["repeat"] = said.repeat
         if said.every != 1:

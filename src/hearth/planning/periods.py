@@ -8,8 +8,9 @@ from __future__ import annotations
 import datetime as dt
 
 from hearth.planning import moments
-from hearth.planning.clock_times import Line, length
+from hearth.planning.clock_times import Line
 from hearth.planning.dates import DATE_CUES, Reading
+from hearth.planning.lengths import length
 from hearth.planning.moments import DAY, Said
 from hearth.planning.time_words import SEASONS, UNITS, add_months
 

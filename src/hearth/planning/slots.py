@@ -8,10 +8,11 @@ Views by kind, all plain data:
 
 * `time`: `datetime` (the one moment that stands for it), `date`, `start` and `end` (what was said, bounded: `end` is
   exclusive; one of them is missing when that side is open), `time` when a clock time was said, `duration` for a range
-  of clock times, `repeat` (`daily`, `weekly`, `monthly`, `yearly`; `hourly`, `minutely`) with `repeat_every` (when not
+  of clock times and for what is counted from now (that has no `end`), `repeat` (`daily`, `weekly`, `monthly`, `yearly`; `hourly`, `minutely`) with `repeat_every` (when not
   1) and `repeat_days` (`MO`, …). How unsure English is read: `planning.moments`, `planning.days`
   and `planning.dates`.
-* `duration`: `duration` (a month counts 30 days, a year 365), and `number` with `unit` when it is of one unit.
+* `duration`: `duration` (a month counts 30 days, a year 365), and `number` with `unit` when it is of one unit;
+  `datetime`, when it is over, of what something is snoozed for.
 * `number`: `number`, `integer` when whole; of a percentage also `unit` (`percent`) and `fraction`.
 * `quantity`: `number`, `integer` when whole, `unit` (a name pint knows, or an ISO 4217 currency). `unit`: `unit`.
 * `expression`: `expression`, a sum in signs.
@@ -23,9 +24,10 @@ Views by kind, all plain data:
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Sequence
 
-from hearth.planning.apart_times import TimeSaid, joined
+from hearth.planning.apart_times import TimeSaid, carried, joined
 from hearth.planning.clauses import clauses, without
 from hearth.planning.names import find_names
 from hearth.planning.numbers import find_numbers
@@ -51,6 +53,7 @@ _CUE_WORDS = frozenset(
 )
 
 
+_ENDS_SENTENCE = re.compile(r"[.!?;\n]")
 _MOST_TIMES = 8
 """A clause with more times than that lists them; each is then read alone."""
 
@@ -89,12 +92,17 @@ def _times_joined(text: str, kept: list[Slot], times: Sequence[TimeSaid], now: d
     """The slots with the times of each clause read together."""
     by_start = {time.slot.start: time for time in times}
     result: dict[int, Slot] = {}
+    day, end = None, 0
     for clause in clauses(text, kept):
+        if _ENDS_SENTENCE.search(text, max(0, end - 1), clause.start):
+            day = None
+        end = clause.end
         of_clause = [
             by_start[slot.start] for slot in clause.slots if slot.kind == "time" and by_start[slot.start].slot == slot
         ]
-        if 2 <= len(of_clause) <= _MOST_TIMES:
-            result.update((slot.start, slot) for slot in joined(text, of_clause, now))
+        if (2 if day is None else 1) <= len(of_clause) <= _MOST_TIMES:
+            result.update((slot.start, slot) for slot in joined(text, of_clause, now, day))
+        day = carried(of_clause, now) or day
     return [result.get(slot.start, slot) for slot in kept]
 
 

@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
+from dataclasses import replace
 
 from hearth.functions import duration_text
 from hearth.planning import moments
 from hearth.planning.apart_times import TimeSaid
-from hearth.planning.clock_times import APPROXIMATE, CLOCK_WORDS, RANGE_MARKS, Length, Line, clock, length
+from hearth.planning.beside_times import fits_in, leaning, part_before
+from hearth.planning.clock_times import APPROXIMATE, CLOCK_WORDS, RANGE_MARKS, Line, clock
 from hearth.planning.dates import Reading
 from hearth.planning.days import DAY_STARTS, day
-from hearth.planning.moments import DAY, Clues, Leaning, Said
+from hearth.planning.lengths import OPEN_WORDS, Length, length
+from hearth.planning.moments import DAY, Clues, Said
 from hearth.planning.repeats import REPEATS, adverb, every
 from hearth.planning.tenses import Tense, is_of_records, tenses
 from hearth.planning.text import NUMBER_WORDS, Slot, Token, listed
 from hearth.planning.time_words import (
-    EVENING_WORDS,
-    MORNING_WORDS,
     WEEKDAYS,
     WEEKDAYS_PLURAL,
     add_months,
@@ -78,8 +79,10 @@ for _phrase, _meaning in {
 _BOUNDS = frozenset(["since", "until", "before", "after", "by", "onward"])
 _GLUE = frozenset(listed("at on of from between until before after by around about @ every each in"))
 _RANGE_WORDS = frozenset({"to", "until", "through", *RANGE_MARKS})
+_TODAYS = frozenset({"tomorrow", "tonight", "today"})
+_NAMED_DAYS = _TODAYS | set(WEEKDAYS)
 _STARTS = frozenset(
-    {*DAY_STARTS, *CLOCK_WORDS, *_CUES, *REPEATS, *WEEKDAYS_PLURAL, *NUMBER_WORDS}
+    {"now", *DAY_STARTS, *CLOCK_WORDS, *OPEN_WORDS, *_CUES, *REPEATS, *WEEKDAYS_PLURAL, *NUMBER_WORDS}
     | set(listed("an few couple half quarter three once weekdays weekends"))
 )
 _VALUE_KINDS = frozenset({"iso", "numeric_date", "day_month", "clock", "hours", "number"})
@@ -117,15 +120,16 @@ def _time_at(line: Line, text: str, index: int, tense: Tense) -> tuple[TimeSaid,
         place = index + n_cue
         if place >= len(line.tokens):
             continue
-        is_target = tense == "told" and cue in ("for", "to", "by", "until")
-        line.is_past = (tense != "" and not is_target) or cue == "since" or is_of_records(line.words, index, cue)
+        is_ahead = tense == "told" and cue in ("for", "to", "by", "until")
+        line.is_past = (tense != "" and not is_ahead) or cue == "since" or is_of_records(line.words, index, cue)
         read = _expression(line, text, place, cue)
         if read is None:
             continue
         said, after = read
         if cue == "from" and line.word(after) in ("on", "onward", "onwards") and said.to_clock is None:
             cue = "onward"
-        if cue in _BOUNDS and not said.repeat and not said.bound and said.to_clock is None:
+        is_target = cue == "until" and (line.is_moving or line.word(index - 1) == "off")
+        if cue in _BOUNDS and not is_target and not said.repeat and not said.bound and said.to_clock is None:
             said.bound = cue
         return _time_slot(line, text, said, (index, place, after), cue)
     return None
@@ -151,7 +155,10 @@ def _time_slot(
     line: Line, text: str, said: Said, places: tuple[int, int, int], cue: str
 ) -> tuple[TimeSaid, int] | None:
     index, place, after = places
-    clues = Clues(line.is_past or cue == "since", _leaning(line, index, after))
+    is_plain_day = said.first is not None and said.after is None and not (said.clock or said.bound or said.repeat)
+    if is_plain_day and said.part is None and said.stands_at is None:
+        said.part = part_before(line, index)
+    clues = Clues(line.is_past or cue == "since", leaning(line, index, after))
     made = moments.views(said, line.now, clues)
     if made is None:
         return None
@@ -162,25 +169,14 @@ def _time_slot(
     return TimeSaid(slot, said, clues), after
 
 
-def _leaning(line: Line, index: int, after: int) -> Leaning:
-    """Morning or evening, by the nearest word about waking, meals or going out: before the time, else after it."""
-    before = line.words[max(0, index - 10) : index][::-1]
-    for word in [*before, *line.words[after : after + 5]]:
-        if word in ".!?;":
-            continue
-        if word in MORNING_WORDS:
-            return "am"
-        if word in EVENING_WORDS:
-            return "pm"
-    return ""
-
-
 # ── Expressions ───────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _expression(line: Line, text: str, place: int, cue: str) -> Reading:
     if cue == "every":
         return _composed(line, text, every(line, text, place))
+    if line.words[place] == "now":
+        return _from_now(line, text, place, cue)
     offset = _offset(line, text, place, cue)
     if offset is not None:
         return _composed(line, text, offset)
@@ -208,8 +204,14 @@ def _element(line: Line, text: str, place: int, cue: str, *, is_joined: bool = F
 
 
 def _bare_before_day(line: Line, place: int) -> Reading:
-    """ "8 tomorrow evening": a bare hour is a time when such a word follows."""
-    if line.word(place + 1) not in ("tomorrow", "tonight", "today") or line.word(place).isalpha():
+    """ "8 tomorrow evening", "nine fifteen on Friday": a bare hour is a time when such a word follows."""
+    if line.word(place) in NUMBER_WORDS:
+        read = clock(line, place, "around")
+        if read is None or read[1] < place + 2:
+            return None
+        following = line.word(read[1] + (line.word(read[1]) == "on"))
+        return read if following in _NAMED_DAYS else None
+    if line.word(place + 1) not in _TODAYS or line.word(place).isalpha():
         return None
     return clock(line, place, "around")
 
@@ -220,6 +222,9 @@ def _composed(line: Line, text: str, first: Reading) -> Reading:
         return None
     said, place = first
     for _ in range(4):
+        unchanged = _past_same_time(line, place) if line.is_moving and said.clock is None else 0
+        if unchanged and said.first is not None:
+            return replace(said, stands_at=moments.at(said.first, 0, line.now)), unchanged
         following, cue = place, ""
         if line.word(following) == ",":
             following += 1
@@ -238,6 +243,14 @@ def _composed(line: Line, text: str, first: Reading) -> Reading:
             break
         said, place = joined, read[1]
     return said, place
+
+
+def _past_same_time(line: Line, place: int) -> int:
+    """The index after ", at the same time"; 0 when something else stands there."""
+    place += line.word(place) == ","
+    place += line.word(place) == "at"
+    place += line.word(place) == "the"
+    return place + 2 if line.words[place : place + 2] == ["same", "time"] else 0
 
 
 def _join(said: Said, more: Said, cue: str) -> Said | None:
@@ -332,6 +345,23 @@ def _to_another(line: Line, text: str, first: tuple[Said, int], cue: str) -> Rea
     return Said(stretch=stretch), after
 
 
+def _from_now(line: Line, text: str, place: int, cue: str) -> Reading:
+    """ "between now and Christmas", "from now until Friday"; never "now" alone."""
+    mark = line.word(place + 1)
+    is_range = mark in ("until", "through") or (mark in _RANGE_WORDS and cue == "from" and not line.is_moving)
+    if not is_range and (mark, cue) != ("and", "between"):
+        return None
+    last = _composed(line, text, _element(line, text, place + 2, "until"))
+    if last is None or last[0].repeat or last[0].to_clock or last[0].bound:
+        return None
+    last[0].bound = "until"
+    made = moments.views(last[0], line.now, Clues())
+    if made is None or "start" not in made[0]:
+        return None
+    end = dt.datetime.fromisoformat(str(made[0]["end"])).astimezone(line.now.tzinfo)
+    return Said(stretch=(line.now, end)), last[1]
+
+
 # ── Offsets ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -356,6 +386,8 @@ def _offset(line: Line, text: str, place: int, cue: str) -> Reading:
         anchored = _anchored(line, text, span, relation, after + 1)
         if anchored is not None:
             return anchored
+    if cue == "in" and fits_in(line, place - 2, relation):
+        return None
     if cue == "in" and relation not in ("before", "after", "earlier", "of"):
         if line.words[after : after + 2] == ["'s", "time"] or line.words[after : after + 2] == ["'", "time"]:
             after += 2
@@ -378,11 +410,11 @@ def _later(line: Line, span: Length, sign: int) -> dt.datetime:
 
 def _moved(line: Line, span: Length, sign: int, cue: str) -> Said:
     try:
-        moment = _later(line, span, sign)
+        moment, how_long = _later(line, span, sign), span.duration if sign > 0 else None
     except (OverflowError, ValueError):
         return Said(first=dt.date.max, after=dt.date.min)  # falls off the calendar: no slot comes of it
     if span.is_clocked or cue == "at":
-        return Said(moment=moment)
+        return Said(moment=moment, length=how_long)
     return Said(first=moment.date(), stands_at=moment)
 
 
@@ -409,9 +441,6 @@ def _anchored(line: Line, text: str, span: Length, relation: str, place: int) ->
     return Said(first=moved, clock=said.clock, part=said.part, to_clock=said.to_clock), after
 
 
-# ── Repeats ───────────────────────────────────────────────────────────────────────────────────────────────
-
-
 # ── Durations ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -432,12 +461,12 @@ def _duration_at(line: Line, text: str, index: int) -> tuple[TimeSaid, int] | No
         return None
     if not is_sure or (span.unit in ("day", "year") and line.words[after - 1] in ("d", "s")):
         return None
-    days = span.days + 30 * span.months
     try:
-        duration = dt.timedelta(days=days, seconds=span.seconds)
-    except OverflowError:
+        views: dict[str, Plain] = {"duration": duration_text(span.duration)}
+        if line.is_snoozing and cue in ("", "for", "by"):
+            views["datetime"] = _later(line, span, 1).isoformat()
+    except (OverflowError, ValueError):
         return None
-    views: dict[str, Plain] = {"duration": duration_text(duration)}
     if span.n_units == 1:
         views["number"] = span.amount
         views["unit"] = span.unit
