@@ -51,7 +51,8 @@ def read_plans(path: Path, tools: Mapping[str, ToolSpec]) -> PlanData:
         unknown = [step.tool for step in demonstration.plan.steps if step.tool not in tools]
         if unknown:
             raise RequestError(
-                f"{path}: demonstration {demonstration.id!r} uses the unknown tool {unknown[0]!r}; add it to the tool file"
+                f"{path}: demonstration {demonstration.id!r} uses the unknown tool {unknown[0]!r}; "
+                "add it to the tool file"
             )
     return PlanData(found, tools, hashlib.sha256(path.read_bytes()).hexdigest())
 

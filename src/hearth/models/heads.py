@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from hearth.errors import StoreCorruptError, StoreError, StoreFullError, StoreVersionError
 
 Floats = NDArray[np.float64]
+Rows = NDArray[np.floating] | NDArray[np.signedinteger]
 Target = Mapping[str, float]
 """Output name → wanted value; outputs not named are wanted to be 0."""
 
@@ -83,7 +84,7 @@ class RandomFeatures:
         density = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
         return float(1 / np.sqrt(np.sum((z - self.threshold) ** 2 * density) * (z[1] - z[0]) * self.n_features))
 
-    def of(self, vectors: NDArray[np.floating], length: float = 1.0) -> NDArray[np.float32]:
+    def of(self, vectors: Rows, length: float = 1.0) -> NDArray[np.float32]:
         """Features of unit `vectors` [n, n_inputs]: whole numbers [n, n_features], about UNIT * `length` long.
 
         Inputs are rounded too, so that a vector has the same features alone, in a batch and on another machine.
@@ -142,9 +143,7 @@ class Heads:
 
     # ── Learning ──────────────────────────────────────────────────────────────────────────────────────────
 
-    def learn(
-        self, features: NDArray[np.floating], targets: Sequence[Target], weights: Sequence[float] | None = None
-    ) -> None:
+    def learn(self, features: Rows, targets: Sequence[Target], weights: Sequence[float] | None = None) -> None:
         """Add demonstrations; takes O(k D² + k D C) for k of them.
 
         Args:
@@ -156,13 +155,11 @@ class Heads:
         """
         self._change(features, targets, weights, sign=1.0)
 
-    def learn_one(self, features: NDArray[np.floating], target: Target, weight: float = 1.0) -> None:
+    def learn_one(self, features: Rows, target: Target, weight: float = 1.0) -> None:
         """Add one demonstration, features of shape [n_features]; it counts in the next prediction, after O(D²)."""
         self._change(features[None], [target], [weight], sign=1.0)
 
-    def remove(
-        self, features: NDArray[np.floating], targets: Sequence[Target], weights: Sequence[float] | None = None
-    ) -> None:
+    def remove(self, features: Rows, targets: Sequence[Target], weights: Sequence[float] | None = None) -> None:
         """Take back demonstrations, given as they were learnt; what is left equals never having seen them.
 
         Raises:
@@ -200,9 +197,7 @@ class Heads:
         self.weight_seen *= factor
         self._forget_solution()
 
-    def _change(
-        self, features: NDArray[np.floating], targets: Sequence[Target], weights: Sequence[float] | None, sign: float
-    ) -> None:
+    def _change(self, features: Rows, targets: Sequence[Target], weights: Sequence[float] | None, sign: float) -> None:
         rows, kept = self._checked(features, targets, weights)
         wanted = {name: None for target in targets for name, value in target.items() if np.rint(value * GRAIN)}
         if sign < 0:
@@ -229,7 +224,7 @@ class Heads:
             self._drop_unused()
 
     def _checked(
-        self, features: NDArray[np.floating], targets: Sequence[Target], weights: Sequence[float] | None
+        self, features: Rows, targets: Sequence[Target], weights: Sequence[float] | None
     ) -> tuple[Floats, Floats]:
         rows = np.asarray(features, dtype=np.float64)
         if rows.ndim != 2 or rows.shape[1] != self.n_features or len(rows) != len(targets):
@@ -315,6 +310,11 @@ class Heads:
         if self._quick is None:
             self._quick = self._solution.astype(np.float32)
 
+    def settle(self) -> None:
+        """Solve, and fold in what is waiting: predictions are then at their fastest."""
+        self._fold_in()
+        self.solve()
+
     def _corrected(self) -> tuple[Floats, Floats] | None:
         """Rows U and C such that the weights are W + UᵀC (Woodbury), for what has not been folded in."""
         if self._correction is None and self._fresh and self._inverse is not None:
@@ -355,7 +355,7 @@ class Heads:
         correction = self._corrected()
         return self._solution + correction[0].T @ correction[1] if correction else self._solution.copy()
 
-    def predict(self, features: NDArray[np.floating]) -> NDArray[np.float32]:
+    def predict(self, features: Rows) -> NDArray[np.float32]:
         """Outputs for whole-number features [n, n_features], shape [n, n_outputs]; O(D C) each."""
         self.solve()
         assert self._quick is not None
@@ -366,7 +366,7 @@ class Heads:
         return predicted
 
     def leave_out(
-        self, features: NDArray[np.floating], targets: Sequence[Target], group_sizes: Sequence[int] | None = None
+        self, features: Rows, targets: Sequence[Target], group_sizes: Sequence[int] | None = None
     ) -> NDArray[np.float32]:
         """What learnt rows (of weight 1) would be predicted, had they not been learnt; O(n D²).
 

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hearth.models.heads import Heads, Target
+from hearth.models.heads import UNIT, Heads, Target
 from hearth.planning.candidates import (
     FEATURES,
     Counts,
@@ -198,6 +198,24 @@ class Student:
 
     def _forget_fit(self) -> None:
         self._weigher, self._rows, self._known_sequences = None, None, None
+
+    def settle(self) -> None:
+        """Bring the heads' weights up to date now rather than at the next request."""
+        if self.options.use_heads:
+            self.heads.settle()
+            self.clause_heads.settle()
+
+    def difference(self, other: Student) -> float:
+        """Largest difference between two students' head weights, for features of length 1; inf for other outputs."""
+        largest = 0.0
+        for mine, theirs in ((self.heads, other.heads), (self.clause_heads, other.clause_heads)):
+            if set(mine.outputs) != set(theirs.outputs):
+                return float("inf")
+            place = {name: k for k, name in enumerate(theirs.outputs)}
+            columns = np.array([place[name] for name in mine.outputs], dtype=np.int64)
+            apart = np.abs(mine.weights - theirs.weights[:, columns]).max(initial=0.0) * UNIT
+            largest = max(largest, float(apart))
+        return largest
 
     # ── Planning ──────────────────────────────────────────────────────────────────────────────────────────
 

@@ -1,0 +1,213 @@
+"""Tier one measured on public plans: quality, stream, new combinations, new tools, noise, cost.
+
+    python -m benchmarks.heads --data FOLDER [--only dev,stream]     writes benchmarks/results/heads.json
+
+FOLDER holds `train.jsonl`, `dev.jsonl`, `tool_desc.json` and `graph_desc.json`. Everything was chosen on parts cut from
+train; dev is for reporting. With `--only`, the other sections of an earlier result file are kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.record import RESULTS, write_result
+from hearth.bench.datasets import (
+    PlanData,
+    composition_split,
+    random_split,
+    read_graph,
+    read_plans,
+    read_tool_file,
+    tool_split,
+)
+from hearth.bench.suites.continual import ContinualOptions, StreamMethod, run_continual
+from hearth.bench.suites.planning import METHODS, PlanningOptions, Read, judge, read_all, run_planning, teach
+from hearth.models.encoder import MiniLMEncoder
+from hearth.planning.student import Student, StudentOptions
+from hearth.types import Demonstration, Plan, Step
+
+SEED = 3
+SECTIONS = ("split", "dev", "composition", "stream", "new_tools", "noise", "cost")
+
+
+class Bench:
+    """The data, read once."""
+
+    def __init__(self, folder: Path) -> None:
+        self.tools = read_tool_file(folder / "tool_desc.json")
+        self.train = read_plans(folder / "train.jsonl", self.tools)
+        self.dev = read_plans(folder / "dev.jsonl", self.tools)
+        self.graph = read_graph(folder / "graph_desc.json")
+        self.encoder = MiniLMEncoder.open()
+        self.read = read_all(self.train, self.encoder)
+
+    def trained(self, rows: Sequence[int], options: StudentOptions | None = None) -> Student:
+        student = Student(self.encoder, self.tools, options)
+        teach(student, self.read.subset(rows))
+        return student
+
+    def judged(self, student: Student, rows: Sequence[int]) -> dict[str, float]:
+        """Scores on rows of train."""
+        mine = self.read.subset(rows)
+        return judge(student.rank_readings(mine.readings), mine.demonstrations, frozenset(self.tools))
+
+    def split(self) -> dict[str, object]:
+        """Mean over three parts of 300 cut from train: what choices were made by."""
+        order = [int(i) for i in np.random.default_rng(7).permutation(len(self.train.demonstrations))]
+        scores = []
+        for k in range(3):
+            held = sorted(order[k * 300 : (k + 1) * 300])
+            kept = sorted(set(order) - set(held))
+            scores.append(self.judged(self.trained(kept), held))
+        return {key: round(float(np.mean([s[key] for s in scores])), 4) for key in scores[0]}
+
+    def dev_(self) -> dict[str, object]:
+        found: dict[str, object] = {}
+        for method in METHODS:
+            found[method] = run_planning(
+                self.read, self.dev, self.encoder, PlanningOptions(method=method), graph=self.graph
+            )
+        return found
+
+    def composition(self) -> dict[str, object]:
+        kept, held = composition_split(self.train, 244, SEED)
+        scores = self.judged(self.trained(kept), held)
+        return {key: round(value, 4) for key, value in scores.items()}
+
+    def stream(self) -> dict[str, object]:
+        methods: tuple[StreamMethod, ...] = ("student", "heads", "recall", "joint")
+        return {
+            m: run_continual(self.train, self.dev, self.encoder, ContinualOptions(m), read=self.read) for m in methods
+        }
+
+    def new_tools(self) -> dict[str, object]:
+        """52 tools without examples, then with some each; `other` are requests that use none of them."""
+        kept, touched, chosen = tool_split(self.train, 52, SEED)
+        drawn = random.Random(SEED)
+        drawn.shuffle(touched)
+        pool, held = touched[: len(touched) // 2], touched[len(touched) // 2 :][:300]
+        plans = self.dev.demonstrations
+        requests = Student(self.encoder, self.tools).read([d.request for d in plans])
+        is_new = [any(step.tool in chosen for step in d.plan.steps) for d in plans]
+        found: dict[str, object] = {"n_tools": len(chosen), "n_dev": sum(is_new), "n_cut": len(held)}
+        for n in (0, 1, 3, 10):
+            examples = _examples(self.train, pool, chosen, n)
+            student = self.trained([*kept, *examples])
+            rankings = student.rank_readings(requests)
+            for name, wanted in (("dev", True), ("dev_other", False)):
+                rows = [k for k, new in enumerate(is_new) if new == wanted]
+                scores = judge([rankings[k] for k in rows], [plans[k] for k in rows], frozenset(self.tools))
+                found[f"examples_{n}_{name}_node_f1"] = round(scores["node_f1"], 4)
+                found[f"examples_{n}_{name}_accuracy"] = round(scores["accuracy"], 4)
+            scores = self.judged(student, held)
+            found[f"examples_{n}_cut_node_f1"] = round(scores["node_f1"], 4)
+            found[f"examples_{n}_cut_accuracy"] = round(scores["accuracy"], 4)
+            found[f"examples_{n}_n"] = len(examples)
+        return found
+
+    def noise(self) -> dict[str, object]:
+        """A tenth of all demonstrations with plans of random tools."""
+        drawn = random.Random(SEED)
+        kept, held = random_split(len(self.train.demonstrations), 300, SEED)
+        clean = self.read.subset(kept)
+        names = sorted(self.tools)
+        poisoned = [_random_plan(d, names, drawn) if drawn.random() < 0.1 else d for d in clean.demonstrations]
+        student = Student(self.encoder, self.tools)
+        vectors = student.step_vectors(poisoned)
+        teach(student, Read(tuple(poisoned), clean.readings, tuple(vectors), 0.0))
+        dirty, right = self.judged(student, held), self.judged(self.trained(kept), held)
+        return {
+            "node_f1_clean": round(right["node_f1"], 4),
+            "node_f1_poisoned": round(dirty["node_f1"], 4),
+            "accuracy_clean": round(right["accuracy"], 4),
+            "accuracy_poisoned": round(dirty["accuracy"], 4),
+            "node_f1_loss": round(right["node_f1"] - dirty["node_f1"], 4),
+        }
+
+    def cost(self) -> dict[str, object]:
+        rows = range(len(self.train.demonstrations))
+        student = Student(self.encoder, self.tools)
+        learn_s = teach(student, self.read)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "heads.npz"
+            student.heads.save(path)
+            size = path.stat().st_size
+            student.clause_heads.save(path)
+            size += path.stat().st_size
+        last = self.read.subset([rows[-1]])
+        started = time.perf_counter()
+        student.remove(last.demonstrations[0].id)
+        student.heads.predict(last.readings[0].text[None])
+        removed_ms = (time.perf_counter() - started) * 1000
+        started = time.perf_counter()
+        student.learn(last.demonstrations, last.readings, last.step_vectors)
+        student.heads.predict(last.readings[0].text[None])
+        learnt_ms = (time.perf_counter() - started) * 1000
+        return {
+            "learn_and_fit_cpu_s": round(learn_s, 2),
+            "encode_cpu_s": round(self.read.cpu_s, 1),
+            "files_mb": round(size / 1e6, 1),
+            "n_features": student.heads.n_features,
+            "n_outputs": len(student.heads.outputs),
+            "one_learnt_ms": round(learnt_ms, 1),
+            "one_removed_ms": round(removed_ms, 1),
+        }
+
+
+def _examples(data: PlanData, pool: Sequence[int], chosen: frozenset[str], n: int) -> list[int]:
+    """Rows of `pool` until each chosen tool has `n` examples, where there are so many."""
+    have = dict.fromkeys(chosen, 0)
+    rows = []
+    for row in pool:
+        mine = {step.tool for step in data.demonstrations[row].plan.steps} & chosen
+        if any(have[tool] < n for tool in mine):
+            rows.append(row)
+            for tool in mine:
+                have[tool] += 1
+    return rows
+
+
+def _random_plan(demonstration: Demonstration, names: Sequence[str], drawn: random.Random) -> Demonstration:
+    tools = drawn.sample(names, len(demonstration.plan.steps))
+    steps = tuple(Step(tool, after=(k - 1,) if k else ()) for k, tool in enumerate(tools))
+    return replace(demonstration, plan=Plan(steps), task_steps=())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--only", default=",".join(SECTIONS))
+    given = parser.parse_args()
+    started, cpu = time.perf_counter(), os.times()
+    bench = Bench(given.data)
+    path = RESULTS / "heads.json"
+    results: dict[str, object] = json.loads(path.read_text())["results"] if path.exists() else {}
+    run = {
+        "split": bench.split,
+        "dev": bench.dev_,
+        "composition": bench.composition,
+        "stream": bench.stream,
+        "new_tools": bench.new_tools,
+        "noise": bench.noise,
+        "cost": bench.cost,
+    }
+    for name in given.only.split(","):
+        results[name] = run[name]()
+        print(name, json.dumps(results[name])[:600], flush=True)
+    results["train_sha256"], results["dev_sha256"] = bench.train.sha256, bench.dev.sha256
+    after = os.times()
+    write_result("heads", results, seed=SEED, cpu_s=sum(after[:4]) - sum(cpu[:4]), wall_s=time.perf_counter() - started)
+
+
+if __name__ == "__main__":
+    main()
