@@ -247,7 +247,7 @@ class Manners:
     def of(self, tool: str, name: str) -> Manner | None:
         """Counts of one parameter; None when no lesson has the tool or gave the parameter."""
         found = self._tools.get(tool)
-        return found.parameters.get(name) if found else None
+        return found.parameters.get(name) if found and found.occurred.n_steps > 0 else None
 
     def frame(self, tool: str) -> Counter[str]:
         """The words `tool` was asked for with, arguments left out."""

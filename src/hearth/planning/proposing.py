@@ -18,33 +18,33 @@ from hearth.planning.likeness import Likeness
 from hearth.planning.manners import HIDDEN, Manners, concepts_of, signs_of
 from hearth.planning.offered import Offered
 from hearth.planning.text import listed
-from hearth.planning.thesaurus import KNOWN_WORDS, POLITE
+from hearth.planning.thesaurus import KNOWN_WORDS
 from hearth.types import Argument, Parameter, Ref, Step, ToolSpec
 
 _WEIGHTS = {
-    "votes": 2.7,
-    "kin": 0.0,
-    "text": 2.15,
-    "leaning": 1.65,
-    "likeness": 0.8,
-    "missing": -2.3,
-    "unused": -1.5,
-    "strange": -0.1,
-    "alien": 0.0,
-    "doubt": -0.4,
-    "idle": -0.6,
+    "votes": 2.9,
+    "kin": -0.8,
+    "text": 1.9,
+    "leaning": 1.6,
+    "missing": -2.6,
+    "askable": -1.0,
+    "unused": -1.4,
+    "strange": -0.2,
+    "doubt": -0.6,
+    "idle": -0.8,
     "doubled": -0.7,
-    "steps": -0.45,
-    "agreement": 0.2,
-    "wording": 0.37,
-    "lacking": -0.45,
-    "nothing": 1.0,
+    "steps": -0.3,
+    "agreement": 0.6,
+    "wording": 0.47,
+    "lacking": -0.4,
+    "nothing": 0.75,
     "alike": 8.0,
 }
 """What each reading of an option is worth, in log-odds."""
 _SURE = 1.0
 """A stretch of words whose log-odds are higher raises no doubt."""
 _MAX_DOUBT, _MAX_WORDS, _MAX_LACKING = 4.0, 4, 5.0
+_ASKABLE = frozenset({"datetime", "date", "time", "duration", "number", "integer"})
 _THING_PRONOUNS = frozenset(listed("it that this them those these"))
 _PERSON_PRONOUNS = frozenset(listed("him her them he she they"))
 _HOPELESS = 4.0
@@ -170,13 +170,13 @@ class Proposal:
             token.slot is not None and place not in bound.used and token.word not in ("<number>", "<unit>")
             for place, token in enumerate(unit.tokens)
         )
-        strange, alien = self._left_over(candidate, bound, unit)
+        n_askable = sum(self._is_askable(tool, name) for tool, name in bound.missing)
         texts = [v for step in bound.steps for v in step.arguments.values() if isinstance(v, str) and " " in v]
         return {
-            "missing": len(bound.missing),
+            "missing": len(bound.missing) - n_askable,
+            "askable": n_askable,
             "unused": unused,
-            "strange": min(strange, _MAX_WORDS),
-            "alien": min(alien, _MAX_WORDS),
+            "strange": min(self._n_strange(candidate, bound, unit), _MAX_WORDS),
             "doubt": sum(min(_MAX_DOUBT, max(0.0, _SURE - score)) for score in bound.scores),
             "idle": self._n_idle(bound, unit),
             "doubled": len(texts) - len(set(texts)),
@@ -186,13 +186,18 @@ class Proposal:
             "wording": self._manners.wording([step.tool for step in candidate.steps], _asking_words(bound, unit)),
         }
 
-    def _left_over(self, candidate: Candidate, bound: Bound, unit: Unit) -> tuple[int, int]:
-        """How many words outside all arguments nobody used to ask for these tools: unknown ones, and known ones."""
+    def _is_askable(self, tool: str, name: str) -> bool:
+        """A time, a length or an amount is often left out by people; what it is all about is not."""
+        parameter = self._tools[tool].parameter(name)
+        return parameter is not None and canonical(parameter.type) in _ASKABLE
+
+    def _n_strange(self, candidate: Candidate, bound: Bound, unit: Unit) -> int:
+        """How many unknown words stand outside all arguments."""
         frames = [self._manners.frame(step.tool) for step in candidate.steps]
-        left = [w for w in _asking_words(bound, unit) if not any(frame[w] > 0 for frame in frames)]
-        n_known = sum(word in KNOWN_WORDS and word not in POLITE for word in left)
-        n_unknown = sum(word not in KNOWN_WORDS and word not in FUNCTION_WORDS for word in left)
-        return n_unknown, n_known
+        return sum(
+            word not in KNOWN_WORDS and word not in FUNCTION_WORDS and not any(frame[word] > 0 for frame in frames)
+            for word in _asking_words(bound, unit)
+        )
 
     def _agreement(self, candidate: Candidate, bound: Bound, unit: Unit) -> float:
         """Likeness of the words of asking alone, now that it is known which words are arguments."""
@@ -222,7 +227,8 @@ class Proposal:
         for opening in bound.openings:
             step = bound.steps[opening.step]
             parameter = self._tools[step.tool].parameter(opening.parameter)
-            found = self._earlier_result(opening, parameter, earlier) if parameter else None
+            is_reading = self._tools[step.tool].effect == "none"
+            found = self._earlier_result(opening, parameter, earlier, is_reading) if parameter else None
             if found is None:
                 return False
             ref = Ref(found.step - len(earlier), found.path)
@@ -230,12 +236,14 @@ class Proposal:
             bound.steps[opening.step] = replace(step, arguments={**step.arguments, opening.parameter: value})
         return True
 
-    def _earlier_result(self, opening: Opening, parameter: Parameter, earlier: Sequence[Step]) -> Ref | None:
+    def _earlier_result(
+        self, opening: Opening, parameter: Parameter, earlier: Sequence[Step], is_reading: bool
+    ) -> Ref | None:
         wanted = opening.result
         same = [index for index, step in enumerate(earlier) if step.tool == wanted.tool]
         if len(same) >= -wanted.step:
             index = same[wanted.step]
-            if opening.is_exact:
+            if opening.is_exact and is_reading:
                 return Ref(index, wanted.path)
             return Ref(index, _one_of_list(wanted.path, index, earlier, self._tools[wanted.tool]))
         kind = canonical(parameter.type).removeprefix("list[").removesuffix("]")
@@ -315,7 +323,6 @@ def _support(candidate: Candidate) -> dict[str, float]:
         "kin": candidate.kin,
         "text": candidate.text,
         "leaning": candidate.leaning,
-        "likeness": candidate.likeness,
     }
 
 

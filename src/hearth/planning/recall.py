@@ -30,7 +30,7 @@ from hearth.protocols import Encoder
 from hearth.store import Store
 from hearth.types import Context, Demonstration, Effect, Offer, Plan, Refusal, Request, ToolSpec
 
-_LEAST_CONFIDENCE: dict[Effect, float] = {"none": 0.4, "change": 0.55, "send": 0.65}
+_LEAST_CONFIDENCE: dict[Effect, float] = {"none": 0.4, "change": 0.6, "send": 0.7}
 """A plan less sure than this is not proposed; the more a step does, the surer it must be."""
 _N_LESSONS_PER_TOOL = 40
 _N_LESSONS = 1_000
