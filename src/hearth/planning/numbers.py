@@ -11,7 +11,15 @@ from collections.abc import Sequence
 
 from hearth.planning.text import NUMBER_WORDS, Slot, Token, spoken_number
 from hearth.planning.time_words import UNITS
-from hearth.planning.unit_words import CURRENCY_SIGNS, LONG_UNITS, TOUCHING_UNITS, UNIT_WORDS
+from hearth.planning.unit_words import (
+    CURRENCY_SIGNS,
+    HEATS,
+    LENGTHS,
+    LONG_STARTS,
+    LONG_UNITS,
+    TOUCHING_UNITS,
+    UNIT_WORDS,
+)
 from hearth.types import Plain
 
 _OPERATORS = {
@@ -22,9 +30,18 @@ _LONG_OPERATORS = {("divided", "by"): "/", ("multiplied", "by"): "*", ("to", "th
 _LONGEST_SUM = 60
 """In tokens."""
 _COMMA_TAIL = re.compile(r",\d{1,2}(?![\d,]|\.\d)")
+_SIGNS = frozenset(["+", "-", "*", "/", "^", "(", "of", "% of", "% off"])
+_SHARES = {
+    "half": 2, "halves": 2, "third": 3, "thirds": 3, "quarter": 4, "quarters": 4, "fifth": 5, "fifths": 5, "tenth": 10,
+    "tenths": 10,
+}  # fmt: skip
+_OF_LISTS = {"average": "average", "mean": "average", "median": "median", "sum": "sum", "product": "product"}
+_STARTS = frozenset(["minus", *_OF_LISTS, *LONG_STARTS])
+_LONGEST_LIST = 40
 _FUNCTIONS = frozenset({"sqrt", "sin", "cos", "tan", "log", "ln", "exp", "abs"})
 _SUM_WORDS = re.compile(
-    r"\b(?:calculate|compute|what(?:'s|’s| is)|how much|work out|solve|evaluate|add up)\b", re.IGNORECASE
+    r"\b(?:calculate|compute|what(?:'s|’s|s| is)|how much|work out|solve|evaluate|add up|maths?|sums?|split)\b",
+    re.IGNORECASE,
 )
 
 
@@ -36,10 +53,15 @@ def find_numbers(text: str, said: Sequence[Token]) -> list[Slot]:
     asks_for_sum = _SUM_WORDS.search(text[:4000]) is not None
     has_measure = False
     no_sum_before = 0
+    letters = _letter_units(said)
     while index < len(said):
         token = said[index]
-        is_name = token.kind == "word" and token.low not in NUMBER_WORDS and token.low not in ("a", "half", "square")
-        if index in codes or _is_list_number(text, said, index) or (is_name and not _may_be_unit_or_sum(token.low)):
+        is_name = token.kind == "word" and token.low not in NUMBER_WORDS and token.low not in ("a", "half")
+        if (
+            index in codes
+            or _is_list_number(text, said, index)
+            or (is_name and not _may_be_unit_or_sum(token.low, letters))
+        ):
             index += 1
             continue
         found = None
@@ -47,7 +69,10 @@ def find_numbers(text: str, said: Sequence[Token]) -> list[Slot]:
             found, scanned = _sum(text, said, index, asks_for_sum)
             no_sum_before = scanned if scanned - index >= _LONGEST_SUM else 0
         if found is None:
-            found = _asked_unit(text, said, index, has_measure) if is_name else _measure(text, said, index)
+            if is_name:
+                found = _asked_unit(text, said, index, has_measure, letters)
+            else:
+                found = _measure(text, said, index, letters)
         if found is None:
             index += 1
             continue
@@ -67,8 +92,18 @@ def _is_list_number(text: str, said: Sequence[Token], index: int) -> bool:
     return begins and is_marked and said[index + 2].start > said[index + 1].end
 
 
-def _may_be_unit_or_sum(word: str) -> bool:
-    return word in _FUNCTIONS or word in UNIT_WORDS or word in UNITS
+def _may_be_unit_or_sum(word: str, letters: frozenset[str]) -> bool:
+    return word in _FUNCTIONS or word in UNIT_WORDS or word in UNITS or word in _STARTS or word in letters
+
+
+def _letter_units(said: Sequence[Token]) -> frozenset[str]:
+    """The letters that are units of their own here: "5000 m in miles", "20 c in f"."""
+    words = [token.low for token in said]
+    named = {UNIT_WORDS[word] for word in words if word in UNIT_WORDS}
+    is_converted = "convert" in words
+    pairs = set(zip(words, words[2:], strict=False)) if {"c", "f"} <= set(words) else set()
+    has_heat = is_converted or named & HEATS or pairs & {("c", "f"), ("f", "c")}
+    return frozenset(["m"] if named & LENGTHS or is_converted else []) | frozenset(["c", "f"] if has_heat else [])
 
 
 def _codes(said: Sequence[Token]) -> set[int]:
@@ -97,7 +132,7 @@ def _is_code(said: Sequence[Token], run: Sequence[int], n_digits: int) -> bool:
     return len(run) == 1 or sum(len(said[index].low) >= 3 for index in run) >= len(run) - 1
 
 
-def _measure(text: str, said: Sequence[Token], index: int) -> tuple[Slot, int] | None:
+def _measure(text: str, said: Sequence[Token], index: int, letters: frozenset[str]) -> tuple[Slot, int] | None:
     sign = CURRENCY_SIGNS.get(said[index].low)
     first = index
     if sign and index + 1 < len(said):
@@ -120,7 +155,7 @@ def _measure(text: str, said: Sequence[Token], index: int) -> tuple[Slot, int] |
         return _made("number", text, start, said[after - 1].end, views), after
     if word in UNITS and word not in ("s", "m", "h", "d"):
         return _made("number", text, start, end, _number_views(value)), place
-    unit = _unit_at(said, place)
+    unit = _unit_at(said, place, letters if said[index].kind == "number" else frozenset())
     if unit is not None:
         name, after = unit
         if name == "CENT":
@@ -156,7 +191,7 @@ def _touching(said: Sequence[Token], place: int) -> str:
     return ""
 
 
-def _unit_at(said: Sequence[Token], place: int) -> tuple[str, int] | None:
+def _unit_at(said: Sequence[Token], place: int, letters: frozenset[str] = frozenset()) -> tuple[str, int] | None:
     words = tuple(token.low for token in said[place : place + 3])
     if words[:1] == ("-",) and len(words) > 1 and said[place].end == said[place + 1].start:
         place, words = place + 1, tuple(token.low for token in said[place + 1 : place + 4])
@@ -167,6 +202,8 @@ def _unit_at(said: Sequence[Token], place: int) -> tuple[str, int] | None:
         return None
     if words[0] in UNIT_WORDS:
         return UNIT_WORDS[words[0]], place + 1
+    if words[0] in letters:
+        return TOUCHING_UNITS[words[0]], place + 1
     if words[0] in TOUCHING_UNITS and place and said[place].start == said[place - 1].end:
         return TOUCHING_UNITS[words[0]], place + 1
     return None
@@ -204,18 +241,31 @@ def _number(text: str, said: Sequence[Token], index: int) -> tuple[float, int, i
     return value, place, start
 
 
-def _asked_unit(text: str, said: Sequence[Token], index: int, has_measure: bool) -> tuple[Slot, int] | None:
-    """The unit wanted: "5 miles in kilometres", "how many cups are in …"."""
+def _asked_unit(
+    text: str, said: Sequence[Token], index: int, has_measure: bool, letters: frozenset[str]
+) -> tuple[Slot, int] | None:
+    """The unit wanted: "5 miles in kilometres", "how many cups are in …"; both of "yards to metres: 220"."""
     before = [token.low for token in said[max(0, index - 2) : index]]
     is_asked = before == ["how", "many"] or (has_measure and before[-1:] in (["in"], ["to"], ["into"], ["as"]))
-    if not is_asked:
-        return None
-    unit = _unit_at(said, index)
-    if unit is None and said[index].low in UNITS and said[index].low.endswith("s"):
-        unit = UNITS[said[index].low][0], index + 1
-    if unit is None:
+    unit = _wanted_unit(said, index, letters if is_asked else frozenset())
+    if unit is None or not (is_asked or _is_of_pair(said, index, unit[1])):
         return None
     return _made("unit", text, said[index].start, said[unit[1] - 1].end, {"unit": unit[0]}), unit[1]
+
+
+def _wanted_unit(said: Sequence[Token], index: int, letters: frozenset[str]) -> tuple[str, int] | None:
+    unit = _unit_at(said, index, letters) if index < len(said) else None
+    if unit is None and index < len(said) and said[index].low in UNITS and said[index].low.endswith("s"):
+        unit = UNITS[said[index].low][0], index + 1
+    return unit
+
+
+def _is_of_pair(said: Sequence[Token], index: int, after: int) -> bool:
+    """Whether a unit is converted to or from another one without a number before it."""
+    joints = ("to", "into", "in")
+    if after < len(said) and said[after].low in joints and _wanted_unit(said, after + 1, frozenset()) is not None:
+        return True
+    return index >= 2 and said[index - 1].low in joints and said[index - 2].low in UNIT_WORDS
 
 
 def _sum(text: str, said: Sequence[Token], index: int, asks_for_sum: bool) -> tuple[tuple[Slot, int] | None, int]:
@@ -225,13 +275,18 @@ def _sum(text: str, said: Sequence[Token], index: int, asks_for_sum: bool) -> tu
     """
     if said[index].low == "square":
         return _square_root(text, said, index), index
+    if said[index].low in _OF_LISTS:
+        return _of_list(text, said, index), index
     parts: list[str] = []
     place, n_numbers, has_sign, depth = index, 0, False, 0
+    start = said[index].start
+    if said[index].low in ("-", "−") and _is_lone_minus(text, said, index):
+        place, parts = index + 1, ["-"]
     last = index  # after the last number or closing bracket
     n_parts = 0
     while place < len(said) and place - index < _LONGEST_SUM:
         token = said[place]
-        wants_number = not parts or parts[-1] in "+-*/^(" or parts[-1] == "% of" or parts[-1] in _FUNCTIONS
+        wants_number = not parts or parts[-1] in _SIGNS or parts[-1] in _FUNCTIONS
         if wants_number:
             read = _operand(text, said, place, parts)
             if read is None:
@@ -248,18 +303,21 @@ def _sum(text: str, said: Sequence[Token], index: int, asks_for_sum: bool) -> tu
             if depth == 0:
                 last, n_parts = place, len(parts)
             continue
-        operator = _operator(text, said, place)
+        operator = _operator(text, said, place, parts)
         if operator is None:
             break
+        has_sign = (
+            has_sign or operator[0] not in "-/" or said[place].kind == "word" or (parts[0] == "(" and ")" in parts)
+        )
         sign, place = operator
-        has_sign = has_sign or sign not in "-/"
         parts.append(sign)
     parts = parts[:n_parts]
     is_function = bool(parts) and parts[0] in _FUNCTIONS and n_numbers >= 1
     if not is_function and (n_numbers < 2 or len(parts) < 3 or not (has_sign or asks_for_sum)):
         return None, place
-    start = said[index].start
     expression = " ".join(parts).replace("( ", "(").replace(" )", ")").replace(" %", "%")
+    if parts[0] == "-":
+        expression = "-" + expression[2:]
     for name in _FUNCTIONS:
         expression = expression.replace(f"{name} (", f"{name}(")
     return (_made("expression", text, start, said[last - 1].end, {"expression": expression}), last), last
@@ -275,6 +333,48 @@ def _square_root(text: str, said: Sequence[Token], index: int) -> tuple[Slot, in
     return _made("expression", text, said[index].start, said[read[1] - 1].end, views), read[1]
 
 
+def _is_lone_minus(text: str, said: Sequence[Token], index: int) -> bool:
+    """The sign of the number that it touches; nothing stands before it that something could be taken from."""
+    start, has_number = said[index].start, index + 1 < len(said) and said[index + 1].kind == "number"
+    return has_number and said[index + 1].start == start + 1 and (start == 0 or text[start - 1] in " (:\n")
+
+
+def _of_list(text: str, said: Sequence[Token], index: int) -> tuple[Slot, int] | None:
+    """ "the average of 72, 85 and 91"."""
+    numbers: list[str] = []
+    place = end = index + 2
+    if [t.low for t in said[index + 1 : index + 2]] != ["of"]:
+        return None
+    while len(numbers) < _LONGEST_LIST and place < len(said):
+        read = spoken_number(said, place) if said[place].low not in ("a", "an", "half") else None
+        if read is None or _touching(said, read[1]):
+            break
+        numbers.append(_plain_number(read[0]))
+        place = end = read[1]
+        place += place < len(said) and said[place].low == ","
+        place += place < len(said) and said[place].low in ("and", "&")
+        if place == end:
+            break
+    if len(numbers) < 2:
+        return None
+    views: dict[str, Plain] = {"expression": f"{_OF_LISTS[said[index].low]}({', '.join(numbers)})"}
+    return _made("expression", text, said[index].start, said[end - 1].end, views), end
+
+
+def _share(said: Sequence[Token], place: int) -> tuple[str, int] | None:
+    """ "half of", "a third of", "two thirds of" as a fraction, and the index of "of"."""
+    top, following = 1, place
+    if said[place].low in ("a", "one"):
+        following += 1
+    elif said[place].low not in _SHARES:
+        read = spoken_number(said, place)
+        if read is None or not (read[0].is_integer() and 1 <= read[0] < 100):
+            return None
+        top, following = int(read[0]), read[1]
+    words = [token.low for token in said[following : following + 2]]
+    return (f"{top}/{_SHARES[words[0]]}", following + 1) if words[1:] == ["of"] and words[0] in _SHARES else None
+
+
 def _operand(text: str, said: Sequence[Token], place: int, parts: list[str]) -> int | None:
     """Adds a number, an opening bracket or a function to `parts`; the index after it."""
     token = said[place]
@@ -283,6 +383,16 @@ def _operand(text: str, said: Sequence[Token], place: int, parts: list[str]) -> 
             return None
         parts.append(token.low)
         return place + 1
+    if token.low == "minus" and not parts and place + 1 < len(said):
+        read = spoken_number(said, place + 1)
+        if read is None or (place and said[place - 1].kind == "number") or _touching(said, read[1]):
+            return None
+        parts.append("-" + _plain_number(read[0]))
+        return read[1]
+    share = _share(said, place)
+    if share is not None:
+        parts.append(share[0])
+        return share[1]
     if token.low in CURRENCY_SIGNS:
         place += 1
     if place < len(said) and said[place].kind == "day_month" and "/" in said[place].low:
@@ -301,10 +411,14 @@ def _plain_number(value: float) -> str:
     return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
 
 
-def _operator(text: str, said: Sequence[Token], place: int) -> tuple[str, int] | None:
+def _operator(text: str, said: Sequence[Token], place: int, parts: Sequence[str]) -> tuple[str, int] | None:
     words = [token.low for token in said[place : place + 4]]
     if words[:2] in (["%", "of"], ["percent", "of"]):
         return "% of", place + 2
+    if words[:2] in (["%", "off"], ["percent", "off"]):
+        return "% off", place + 2
+    if words[:1] == ["of"] and "/" in parts[-1] and len(parts[-1]) > 1:
+        return "of", place + 1
     for long, sign in _LONG_OPERATORS.items():
         if tuple(words[: len(long)]) == long:
             return sign, place + len(long)

@@ -8,9 +8,9 @@ Views by kind, all plain data:
 
 * `time`: `datetime` (the one moment that stands for it), `date`, `start` and `end` (what was said, bounded: `end` is
   exclusive; one of them is missing when that side is open), `time` when a clock time was said, `duration` for a range
-  of clock times and for what is counted from now (that has no `end`), `repeat` (`daily`, `weekly`, `monthly`, `yearly`; `hourly`, `minutely`) with `repeat_every` (when not
-  1) and `repeat_days` (`MO`, …). How unsure English is read: `planning.moments`, `planning.days`
-  and `planning.dates`.
+  of clock times and for what is counted from now (that has no `end`), `repeat` (`daily`, `weekly`, `monthly`,
+  `yearly`; `hourly`, `minutely`) with `repeat_every` (when not 1) and `repeat_days` (`MO`, …). How unsure English is
+  read: `planning.moments`, `planning.days`, `planning.dates` and `planning.tenses`.
 * `duration`: `duration` (a month counts 30 days, a year 365), and `number` with `unit` when it is of one unit;
   `datetime`, when it is over, of what something is snoozed for.
 * `number`: `number`, `integer` when whole; of a percentage also `unit` (`percent`) and `fraction`.

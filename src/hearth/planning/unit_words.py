@@ -57,7 +57,10 @@ meter_per_second: m/s
 knot: knot knots
 hectare: hectare hectares ha
 acre: acre acres
-bar: bars
+bar: bar bars
+psi: psi
+kilopascal: kpa
+atmosphere: atm
 pascal: pascal pascals pa
 hectopascal: hpa
 EUR: euro euros eur €
@@ -94,6 +97,10 @@ LONG_UNITS = {
     ("square", "kilometers"): "kilometer ** 2",
     ("square", "kilometres"): "kilometer ** 2",
     ("square", "miles"): "mile ** 2",
+    ("square", "foot"): "foot ** 2",
+    ("square", "yards"): "yard ** 2",
+    ("square", "inches"): "inch ** 2",
+    ("cubic", "feet"): "foot ** 3",
     ("cubic", "meters"): "meter ** 3",
     ("cubic", "metres"): "meter ** 3",
     ("fluid", "ounces"): "fluid_ounce",
@@ -121,6 +128,9 @@ LONG_UNITS = {
     ("us", "dollars"): "USD",
     ("pounds", "sterling"): "GBP",
 }
+LONG_STARTS = frozenset(words[0] for words in LONG_UNITS)
+LENGTHS = frozenset(["kilometer", "meter", "centimeter", "millimeter", "mile", "yard", "foot", "inch", "nautical_mile"])
+HEATS = frozenset(["celsius", "fahrenheit", "kelvin"])
 CURRENCY_SIGNS = {"$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR"}
 
 
