@@ -73,13 +73,13 @@ def argument_text(value: Argument, limit: int = MAX_VALUE) -> str:
     if isinstance(value, dict):
         return "{" + ", ".join(f"{key}: {argument_text(item, limit)}" for key, item in value.items()) + "}"
     if isinstance(value, str):
-        return _moment_text(value) or _duration_text(value) or f'"{_short(value, limit)}"'
+        return moment_text(value) or _duration_text(value) or f'"{_short(value, limit)}"'
     return (
         {True: "yes", False: "no", None: "nothing"}[value] if value is None or isinstance(value, bool) else str(value)
     )
 
 
-def _moment_text(text: str) -> str:
+def moment_text(text: str) -> str:
     """`Thu 3 Dec 2026 09:00` for an ISO date or moment, empty for anything else."""
     try:
         if _MOMENT.fullmatch(text):

@@ -232,8 +232,8 @@ class Tool(Protocol):
 class Approver(Protocol):
     """Asks the owner, once per plan."""
 
-    def approve(self, question: str, ruling: Ruling) -> bool:
-        """Show `question`, wait for yes or no. Without anyone to ask, answer False at once."""
+    def approve(self, question: str, ruling: Ruling) -> bool | None:
+        """Show `question`, wait for yes (True) or no (False). Without anyone to ask, answer None at once."""
         ...
 
 

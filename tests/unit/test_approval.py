@@ -99,12 +99,12 @@ def test_only_a_clear_yes_on_a_terminal_is_a_yes(typed: str, answer: bool) -> No
     assert shown.getvalue().startswith("May I?\nDo it? [y/n] ")
 
 
-def test_input_that_is_no_terminal_is_a_no_and_nothing_is_shown() -> None:
+def test_input_that_is_no_terminal_is_nobody_and_nothing_is_shown() -> None:
     shown = io.StringIO()
-    assert TerminalApprover(io.StringIO("y\n"), shown).approve("May I?", ASK) is False
+    assert TerminalApprover(io.StringIO("y\n"), shown).approve("May I?", ASK) is None
     assert shown.getvalue() == ""
 
 
 def test_nobody_and_yes_beforehand() -> None:
-    assert RefusingApprover().approve("?", ASK) is False
+    assert RefusingApprover().approve("?", ASK) is None
     assert YesApprover().approve("?", ASK) is True

@@ -11,6 +11,7 @@ import pytest
 
 from hearth.errors import BadResult, DeniedError, NotFound, NotInEnum, StoreFullError, ToolCrashed, WrongType
 from hearth.functions import FunctionTool, Sink, tool
+from hearth.guard.approval import RefusingApprover
 from hearth.guard.labels import Value
 from hearth.guard.monitor import MAX_ALLOWED_PLANS, Monitor
 from hearth.guard.policy import Policy, Rule
@@ -87,8 +88,13 @@ def test_the_owner_is_asked_once_for_the_whole_plan() -> None:
     assert "3. post" in approver.questions[0][0]
 
 
-def test_a_no_is_a_denial_that_says_what_to_do() -> None:
+def test_a_no_is_taken_as_said() -> None:
     ruling = monitor(answer=False).rule(one("post", to=["a"]))
+    assert (ruling.verdict, ruling.reason) == ("deny", "you said no")
+
+
+def test_without_anyone_to_ask_a_denial_says_what_to_do() -> None:
+    ruling = Monitor({"post": post}, Policy({}), RefusingApprover()).rule(one("post", to=["a"]))
     assert ruling.verdict == "deny"
     assert ruling.reason == (
         "post sends something that cannot be taken back, and nobody agreed to it; ask at a terminal, pass --yes, or "

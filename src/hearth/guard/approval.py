@@ -13,6 +13,7 @@ from typing import TextIO
 
 from hearth.guard.labels import origins
 from hearth.guard.policy import Judgement
+from hearth.plan_text import moment_text
 from hearth.types import Argument, Effect, Plan, Ref, Ruling, Step, ToolSpec
 
 MAX_VALUE_CHARS = 200
@@ -58,7 +59,9 @@ def _said(value: Argument, plan: Plan) -> str:
         return ", ".join(_said(item, plan) for item in value) or "nothing"
     if isinstance(value, dict):
         return ", ".join(f"{quoted(key)} = {_said(item, plan)}" for key, item in value.items())
-    return quoted(value) if isinstance(value, str) else str(value)
+    if isinstance(value, str):
+        return moment_text(value) or quoted(value)
+    return str(value)
 
 
 def quoted(text: str) -> str:
@@ -77,17 +80,17 @@ _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 class TerminalApprover:
     """Asks on a terminal: the question on standard error, the answer from standard input.
 
-    Anything but a clear yes is a no; so is the end of input, and input that is no terminal.
+    Anything but a clear yes is a no, and so is the end of input; where input is no terminal there is nobody to ask.
     """
 
     def __init__(self, answers: TextIO | None = None, shown: TextIO | None = None) -> None:
         self._answers = answers
         self._shown = shown
 
-    def approve(self, question: str, ruling: Ruling) -> bool:  # noqa: ARG002 - the question holds the ruling's reason
+    def approve(self, question: str, ruling: Ruling) -> bool | None:  # noqa: ARG002 - the question holds the reason
         answers, shown = self._answers or sys.stdin, self._shown or sys.stderr
         if answers is None or not answers.isatty():
-            return False
+            return None
         shown.write(f"{question}\nDo it? [y/n] ")
         shown.flush()
         while line := answers.readline():
@@ -102,10 +105,10 @@ class TerminalApprover:
 
 
 class RefusingApprover:
-    """There is nobody to ask, so the answer is no."""
+    """There is nobody to ask, so nothing is approved."""
 
-    def approve(self, question: str, ruling: Ruling) -> bool:  # noqa: ARG002 - the seam's signature
-        return False
+    def approve(self, question: str, ruling: Ruling) -> bool | None:  # noqa: ARG002 - the seam's signature
+        return None
 
 
 class YesApprover:

@@ -66,8 +66,11 @@ class Monitor:
         judgement = self._policy.judge(plan, self.specs, n_consented)
         ruling = judgement.ruling
         if ruling.verdict == "ask":
-            if self._approver.approve(question(plan, self.specs, judgement), ruling):
+            is_agreed = self._approver.approve(question(plan, self.specs, judgement), ruling)
+            if is_agreed:
                 ruling = Ruling("allow", f"you agreed ({ruling.reason})", ruling.rule)
+            elif is_agreed is False:
+                ruling = Ruling("deny", "you said no", ruling.rule)
             else:
                 ruling = Ruling("deny", f"{ruling.reason}, and nobody agreed to it{self._advice(plan)}", ruling.rule)
         if ruling.verdict == "allow":
