@@ -193,6 +193,9 @@ def _is_served(part: Part, offered: Offered) -> bool:
     return part.confidence >= max(_LEAST_CONFIDENCE[offered.tools[step.tool].effect] for step in part.steps)
 
 
+_HARMLESS = frozenset({"add", "set", "remember", "draft", "write"})
+"""First words of tools that only add something: what may be offered instead of what was asked."""
+_FALLBACK = "add_reminder"
 _CANNOT = "I can't do that yet."
 _UNSURE = "I'm not sure what you mean, so I did nothing."
 _QUESTIONS = {
@@ -237,6 +240,8 @@ def _names_of(missing: Sequence[tuple[str, str]]) -> tuple[str, ...]:
 def _offer(part: Part, offered: Offered) -> Offer | None:
     """The nearest thing that can be done, in words to the owner."""
     spec = offered.tools.get(part.nearest)
+    if spec is None or (spec.effect != "none" and spec.name.partition("_")[0] not in _HARMLESS):
+        spec = offered.tools.get(_FALLBACK)  # never offer to delete, move or send something instead
     if spec is None or not spec.description:
         return None
     said = re.split(r"[.,;:](?:\s|$)", spec.description)[0]
