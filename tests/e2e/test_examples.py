@@ -58,6 +58,8 @@ def test_copied_into_a_home_it_serves_its_requests(tmp_path: Path) -> None:
     hearth("init", "--name", "Mira")
     shutil.copy(EXAMPLE, home / "tools" / "plants.py")
     (home / "tools" / "plants.py").chmod(0o644)
-    assert "Written down: the basil was watered today." in hearth("ask", "--yes", "write in the plant diary that I watered the basil")
+    assert "Written down: the basil was watered today." in hearth(
+        "ask", "--yes", "write in the plant diary that I watered the basil"
+    )
     assert "You last watered the basil today." in hearth("ask", "when did I last water the basil?")
     assert "undone: note watering" in hearth("undo")

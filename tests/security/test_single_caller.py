@@ -24,7 +24,9 @@ def tool_calls(source: str) -> list[int]:
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
             continue
         said = ast.unparse(node.func.value).lower()
-        if (node.func.attr == "call" and not said.endswith("monitor")) or (node.func.attr in ("undo", "function") and "tool" in said):
+        if (node.func.attr == "call" and not said.endswith("monitor")) or (
+            node.func.attr in ("undo", "function") and "tool" in said
+        ):
             lines.append(node.lineno)
     return lines
 

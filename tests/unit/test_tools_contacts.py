@@ -171,7 +171,9 @@ def test_several_that_fit_are_listed(owner: Home) -> None:
 def test_nobody_names_the_nearest(owner: Home) -> None:
     with pytest.raises(NotFound, match="no contact is called 'Bene'; the nearest are 'Ben "):
         owner.find("Bene")
-    with pytest.raises(NotFound, match=r"no contact is called 'Xq'; none of the \d+ people in the contacts is called like it"):
+    with pytest.raises(
+        NotFound, match=r"no contact is called 'Xq'; none of the \d+ people in the contacts is called like it"
+    ):
         owner.find("Xq")
     with pytest.raises(NotFound, match="there are no contacts yet"):
         Home().find("Anna")

@@ -105,7 +105,8 @@ def _fault(plan: Plan, result: StepResult, done: Sequence[StepResult], tools: Ma
 
 def _nothing(step: Step, tools: Mapping[str, ToolSpec]) -> str:
     """`No events found (I looked for “dentist”).`"""
-    said = tools[step.tool].answer_none or "Nothing found."
+    spec = tools.get(step.tool)
+    said = (spec.answer_none if spec else "") or "Nothing found."
     sought = [value for value in step.arguments.values() if isinstance(value, str) and value]
     return f"{said.rstrip('.')} (I looked for “{sought[0]}”)." if sought else said
 
