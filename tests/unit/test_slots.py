@@ -383,6 +383,28 @@ cancel my dentist appointment and find another slot next week, after that mail A
 Note: call the bank; also buy stamps || Note: call the bank | buy stamps
 Can you look up Ben's birthday and add it to my calendar? || Can you look up Ben's birthday | add it to my calendar?
 and then and then || and then and then
+12 minutes for the rice, oh and what's 2/3 of 450? || 12 minutes for the rice | what's 2/3 of 450?
+set a timer for 8 minutes, and by the way what's 30% of 65 || set a timer for 8 minutes | what's 30% of 65
+move the gym to tomorrow at 7 and, while you're at it, cancel the sauna || move the gym to tomorrow at 7 | cancel the sauna
+find the phone list of the choir and, separately, my reminders for Wednesday || find the phone list of the choir | my reminders for Wednesday
+remember that the key hangs in the shed, then tick off the key reminder || remember that the key hangs in the shed | tick off the key reminder
+book the sauna on Friday at 8, plus a reminder at 7 || book the sauna on Friday at 8 | a reminder at 7
+I'd like both the inspection moved to Tuesday at 9 and a reminder for it on Monday at 6 pm || I'd like both the inspection moved to Tuesday at 9 | a reminder for it on Monday at 6 pm
+a timer for 30 minutes, a reminder tomorrow at 10 to pay and an entry on Monday at 9 || a timer for 30 minutes | a reminder tomorrow at 10 to pay | an entry on Monday at 9
+any mail from the school, any events with them next week? || any mail from the school | any events with them next week?
+cancel the sauna on Saturday, what's the date today, and 15 min timer || cancel the sauna on Saturday | what's the date today | 15 min timer
+Wednesday 6 pm choir, Thursday 7 pm quiz night || Wednesday 6 pm choir | Thursday 7 pm quiz night
+whos coming and have I got Ben's email || whos coming | have I got Ben's email
+what time is it in Toronto, and has Ben emailed? || what time is it in Toronto | has Ben emailed?
+Tomorrow at 5, remind me to call Ben || Tomorrow at 5, remind me to call Ben
+write plasters and tick tweezers onto the list || write plasters and tick tweezers onto the list
+when and where is the meeting || when and where is the meeting
+cancel the meeting and the reminder || cancel the meeting and the reminder
+add a contact for Ben with email ben@x.de and phone 030 1234567 || add a contact for Ben with email ben@x.de and phone 030 1234567
+put an apple, a note and a pen on the list || put an apple, a note and a pen on the list
+remind me on Friday, Saturday and Sunday at 6 || remind me on Friday, Saturday and Sunday at 6
+remind me to write a note and a mail || remind me to write a note and a mail
+meet Ben on Friday at 5 or Saturday at 6 || meet Ben on Friday at 5 or Saturday at 6
 """.strip()  # fmt: skip
 
 

@@ -59,9 +59,9 @@ def joined(text: str, found: Sequence[TimeSaid], now: dt.datetime, before: Said 
 
 
 def carried(found: Sequence[TimeSaid], now: dt.datetime) -> Said | None:
-    """The day at which a clause sets something, for the clauses after it: "choir on Friday at 7, remind me at 6"."""
+    """The last day that a clause names, for the clauses after it: "choir on Friday at 7, remind me at 6"."""
     for _, said, clues in reversed(found):
-        if said is not None and said.first is not None and said.clock is not None and not said.repeat:
+        if said is not None and said.first is not None and said.after is None and not said.repeat:
             return said if said.first >= now.date() and not clues.is_past else None
     return None
 

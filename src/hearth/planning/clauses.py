@@ -23,7 +23,8 @@ _VERBS = frozenset(
         "compare count sort organize organise arrange archive restore undo explain describe analyze analyse detect "
         "generate edit resize crop extract classify transcribe identify recommend suggest provide apply use take bring "
         "pull ensure keep avoid lock unlock dim close ring dial phone unsubscribe subscribe block rate enroll register "
-        "report replace split merge track fetch retrieve estimate define prepare fill sign visit clean wash water feed"
+        "report replace split merge track fetch retrieve estimate define prepare fill sign visit clean wash water feed "
+        "shift push jot erase scrap strike"
     )
 )
 """Words that begin a request and are hardly ever nouns in a list."""
@@ -31,21 +32,36 @@ _NOUN_VERBS = frozenset(
     listed(
         "call text mail email e-mail message note set book order list plan schedule name copy post log record time "
         "test change update review cook answer schedule mark file reserve watch view cut paint date question tag "
-        "back match map search stream scan photograph address label"
+        "back match map search stream scan photograph address label drop pencil tick"
     )
 )
 """Words that begin a request when an object follows, and else are nouns: "and book a table", "milk and a book"."""
-_QUESTIONS = frozenset(listed("what what's who who's when where which how why whose"))
+_QUESTIONS = frozenset(listed("what what's whats whos who who's when where which how why whose"))
 _AUXILIARIES = frozenset(listed("is are do does did can could will would should was were have has am"))
 _SUBJECTS = frozenset(listed("i you it there the my we he she they this that any anyone anything your our me"))
 _OBJECTS = frozenset(
     listed(
         "a an the my your his her our their its this that these those it them him me us everyone everybody all any "
-        "some up out down back another one two three what who whether if"
+        "some up out down off back another one two three what who whether if"
     )
 )
 _JOINING = frozenset(listed("and & , but plus"))
 _STRONG = frozenset(listed("then also afterwards afterward finally lastly additionally"))
+_ASIDES = tuple(
+    tuple(phrase.split())
+    for phrase in (
+        "oh", "separately", "by the way", "while you're at it", "while you are at it", "while i'm at it", "besides",
+        "in addition", "on top of that", "one more thing", "secondly", "second", "third", "thirdly",
+    )
+)  # fmt: skip
+"""Said after a connecting word, they leave no doubt that something else is asked for."""
+_WISHES = frozenset(
+    listed(
+        "timer timers reminder reminders alarm alarms event events appointment appointments meeting meetings note "
+        "notes mail mails email emails message messages entry countdown list birthdays tasks"
+    )
+)
+"""What may be asked for without a verb: "a timer for 30 minutes, a reminder tomorrow at 10 and any mail from Ben"."""
 _NOT_THEN = frozenset(listed("since until by back from till before even just if"))
 _TELLING = frozenset(listed("tell ask inform let notify"))
 _WRITING = frozenset(listed("text message write email mail note remember say reply answer"))
@@ -122,8 +138,8 @@ def _cuts(text: str, said: Sequence[Token], in_slot: Sequence[Slot | None]) -> l
             cut = (index, _past_joining(said, index))
         elif in_slot[index] is None and low in _ENDS and (index == 0 or said[index - 1].low not in _ENDS):
             cut = _sentence_end(text, said, index)
-        elif in_slot[index] is None and (low in _JOINING or low in _STRONG or low == "after") and has_request:
-            cut = _joint(said, in_slot, begin, index, is_content)
+        elif in_slot[index] is None and (low in _JOINING or low in _STRONG or low == "after"):
+            cut = _joint(said, in_slot, (begin, index), has_request=has_request, is_content=is_content)
         else:
             cut = None
         if cut is None or cut[0] <= begin:
@@ -198,10 +214,13 @@ def _sentence_end(text: str, said: Sequence[Token], index: int) -> tuple[int, in
 def _past_joining(said: Sequence[Token], index: int) -> int:
     """The index after the connecting words that begin a clause: "and then", "also", "after that,"."""
     start = index
-    while index < len(said) and index - start < 6:
+    while index < len(said) and index - start < 9:
         low = said[index].low
         pair = (low, said[index + 1].low if index + 1 < len(said) else "")
-        if pair in (("after", "that"), ("after", "this"), ("after", "which"), ("as", "well")):
+        aside = _aside(said, index) if index > start else 0
+        if aside:
+            index += aside
+        elif pair in (("after", "that"), ("after", "this"), ("after", "which"), ("as", "well")):
             index += 2
         elif low in _JOINING or low in _STRONG:
             index += 1
@@ -210,15 +229,34 @@ def _past_joining(said: Sequence[Token], index: int) -> int:
     return index if index < len(said) else start
 
 
+def _aside(said: Sequence[Token], index: int) -> int:
+    """How many tokens an aside takes at a place: "while you're at it" four."""
+    for words in _ASIDES:
+        if said[index].low == words[0] and tuple(token.low for token in said[index : index + len(words)]) == words:
+            return len(words)
+    return 0
+
+
 def _joint(
-    said: Sequence[Token], in_slot: Sequence[Slot | None], begin: int, index: int, is_content: bool
+    said: Sequence[Token],
+    in_slot: Sequence[Slot | None],
+    places: tuple[int, int],
+    *,
+    has_request: bool,
+    is_content: bool,
 ) -> tuple[int, int] | None:
     """A cut at connecting words when what follows can begin a request."""
+    begin, index = places
+    if not has_request and said[index].low not in (",", "and", "plus"):
+        return None
     after = _past_joining(said, index)
     if after == index or any(slot is not None for slot in in_slot[index:after]):
         return None
     connectors = {token.low for token in said[index:after]}
-    is_strong = bool(connectors & _STRONG) or "after" in connectors
+    has_aside = any(_aside(said, place) for place in range(index, after))
+    is_strong = bool(connectors & _STRONG) or "after" in connectors or has_aside
+    if index == begin + 1 and said[begin].low in _QUESTIONS:
+        return None  # "when and where is it"
     if said[index].low == "then" and index and said[index - 1].low in _NOT_THEN:
         return None
     if connectors == {","} and said[begin].low in _OPENERS:
@@ -226,9 +264,13 @@ def _joint(
     place = after
     while place < len(said) and said[place].low in ("please", "just", "kindly", "maybe"):
         place += 1
-    if place >= len(said) or in_slot[place] is not None:
+    if place >= len(said):
         return None
-    if not _begins_request(said, in_slot, place, is_strong):
+    is_listed = _is_listed_time(in_slot, begin, index, place)
+    if not (has_request or has_aside or is_listed):
+        return None
+    is_noun = is_listed or _is_wish(said, in_slot, (begin, index, place), is_strong or "plus" in connectors)
+    if not is_noun and (in_slot[place] is not None or not _begins_request(said, in_slot, place, is_strong)):
         return None
     if is_content and not is_strong and said[place].low not in _BREAKS_CONTENT:
         slot = in_slot[index - 1]
@@ -237,9 +279,38 @@ def _joint(
     return index, after
 
 
+def _is_wish(
+    said: Sequence[Token], in_slot: Sequence[Slot | None], places: tuple[int, int, int], is_sure: bool
+) -> bool:
+    """Whether something is asked for by its noun, as the clause before it was or in a new breath."""
+    begin, index, place = places
+    slot, before = in_slot[place], in_slot[index - 1]
+    if slot is not None:
+        while place < len(said) and in_slot[place] is slot:
+            place += 1
+        return slot.kind == "duration" and place < len(said) and said[place].low in ("timer", "countdown")
+    articles = ("a", "an", "any", "another", *(("my", "the") if is_sure else ()))
+    if said[place].low not in articles or not any(
+        token.low in _WISHES for token in said[place + 1 : place + (2 if is_sure else 3)]
+    ):
+        return said[place].low == "another" and is_sure
+    is_after_time = before is not None and before.kind == "time"
+    return is_sure or is_after_time or any(token.low in _WISHES for token in said[max(begin, index - 20) : index])
+
+
+def _is_listed_time(in_slot: Sequence[Slot | None], begin: int, index: int, place: int) -> bool:
+    """ "Wednesday 6 pm choir, Thursday 7 pm quiz": each begins with its time."""
+    first, slot = in_slot[begin], in_slot[place]
+    if first is None or slot is None or in_slot[index - 1] is not None:
+        return False
+    return all(one.kind == "time" and one.is_timed and one.views.get("time") is not None for one in (first, slot))
+
+
 def _begins_request(said: Sequence[Token], in_slot: Sequence[Slot | None], place: int, is_strong: bool) -> bool:
     low = said[place].low
     following = said[place + 1].low if place + 1 < len(said) else ""
+    if low in ("phone", "email", "mail") and _is_detail(said, in_slot, place):
+        return False
     if low in _VERBS:
         return True
     if low in _NOUN_VERBS:
@@ -248,13 +319,24 @@ def _begins_request(said: Sequence[Token], in_slot: Sequence[Slot | None], place
     if low in _QUESTIONS:
         return following != "" and following not in ".,;!?"
     if low in _AUXILIARIES:
-        return following in _SUBJECTS or (place + 1 < len(in_slot) and in_slot[place + 1] is not None and is_strong)
+        slot = in_slot[place + 1] if place + 1 < len(in_slot) else None
+        is_of_person = slot is not None and slot.kind in ("person", "unknown_person") and low != "am"
+        return following in _SUBJECTS or is_of_person or (slot is not None and is_strong)
     return is_strong and low in ("i", "i'd", "i'll", "let's", "we", "don't", "in", "on", "at")
 
 
 def _is_request(said: Sequence[Token], in_slot: Sequence[Slot | None], index: int) -> bool:
     """Whether a word shows that the clause so far already asks for something."""
     low = said[index].low
+    if low in _WISHES and index and said[index - 1].low in ("a", "an", "any", "another"):
+        return in_slot[index] is None
     return in_slot[index] is None and (
         low in _VERBS or low in _NOUN_VERBS or low in _QUESTIONS or low in _AUXILIARIES or low in ("i", "i'd", "i'm")
     )
+
+
+def _is_detail(said: Sequence[Token], in_slot: Sequence[Slot | None], place: int) -> bool:
+    """ "a contact for Ben with email ben@x.de and phone 030 1234567": no call is asked for."""
+    slot = in_slot[place + 1] if place + 1 < len(in_slot) else None
+    is_value = slot is not None and slot.kind in ("phone", "email")
+    return is_value and any(token.low in ("with", "contact", "contacts") for token in said[max(0, place - 16) : place])

@@ -54,6 +54,7 @@ _CUE_WORDS = frozenset(
 
 
 _ENDS_SENTENCE = re.compile(r"[.!?;\n]")
+_THERE = re.compile(r"\b(?:there|that day)\b", re.IGNORECASE)
 _MOST_TIMES = 8
 """A clause with more times than that lists them; each is then read alone."""
 
@@ -100,8 +101,9 @@ def _times_joined(text: str, kept: list[Slot], times: Sequence[TimeSaid], now: d
         of_clause = [
             by_start[slot.start] for slot in clause.slots if slot.kind == "time" and by_start[slot.start].slot == slot
         ]
-        if (2 if day is None else 1) <= len(of_clause) <= _MOST_TIMES:
-            result.update((slot.start, slot) for slot in joined(text, of_clause, now, day))
+        before = day if day is None or day.clock is not None or _THERE.search(clause.text) else None
+        if (2 if before is None else 1) <= len(of_clause) <= _MOST_TIMES:
+            result.update((slot.start, slot) for slot in joined(text, of_clause, now, before))
         day = carried(of_clause, now) or day
     return [result.get(slot.start, slot) for slot in kept]
 
