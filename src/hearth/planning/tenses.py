@@ -47,10 +47,11 @@ _SETTING = frozenset(
 )
 _PRESENT = frozenset(
     listed(
-        "is are am will shall must needs need wants want comes starts begins leaves goes it's that's i'm i'll we're "
+        "is are am will shall must needs need wants want comes starts begins leaves goes i'm i'll we're "
         "we'll you're they're she'll he'll it'll they'll"
     )
 )
+_WHO_IS = frozenset(listed("it that she he there what who"))
 _BEGINNINGS = frozenset(listed("and then , so but or plus - – — :"))
 _NO_VERBS = frozenset(listed("please also me what when where who which how"))
 _HAVE = frozenset(listed("have has i've we've you've they've haven't hasn't"))
@@ -128,7 +129,8 @@ class _Reader:
             return self.word(index - 1) == "been" or self.word(index + 1) in ("to", "until", "back", "forward")
         if self.is_setting and word in ("about", "of", "with", "to") and self.word(index + 1) in ("on", "for", "at"):
             return True  # "enter the party Ben wrote about on Friday"
-        return self.is_inherited and word in _PRESENT and index - self.begins_at < _FARTHEST_VERB
+        is_now = word in _PRESENT or (word == "'s" and self.word(index - 1) in _WHO_IS)
+        return self.is_inherited and is_now and index - self.begins_at < _FARTHEST_VERB
 
 
 def tenses(words: Sequence[str]) -> list[Tense]:
