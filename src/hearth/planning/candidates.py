@@ -21,6 +21,8 @@ ENDS = ""
 """Stands before the first tool and after the last in the links of a sequence."""
 _MOST_STEPS = 5
 _N_TOOLS = 8
+_N_ORDERS = 2
+"""Orders proposed of each set."""
 _FLOOR = 0.01
 
 
@@ -74,6 +76,8 @@ class Evidence:
     """The same, of any clause (noisy or)."""
     link: Callable[[str, str], float]
     """How likely one tool directly follows another."""
+    said: Mapping[str, float]
+    """Where in the request a tool's clause stands, 0 to 1."""
     sizes: Mapping[int, float]
     """How likely the plan has so many steps."""
     known: Sequence[Sequence_]
@@ -82,6 +86,8 @@ class Evidence:
     """Sequences of the most similar demonstrations, with weights that add up to 1."""
     nearest: float
     """Likeness of the most similar demonstration."""
+    rare: frozenset[str] = frozenset()
+    """Tools taught so seldom that a link never seen says nothing against it."""
     left_out: Sequence_ | None = None
     """When fitting: this request's own sequence, which counts as taught once less."""
 
@@ -160,14 +166,29 @@ def _free(evidence: Evidence, counts: Counts, n_free: int) -> list[Sequence_]:
         orders = members[_orders(len(members))]
         path = np.hstack([np.full((len(orders), 1), ends), orders, np.full((len(orders), 1), ends)])
         score = strength[path[:, :-1], path[:, 1:]].sum(axis=1)
-        found.append(tuple(top[int(i)] for i in orders[int(score.argmax())]))
+        for order in np.argsort(-score, kind="stable")[:_N_ORDERS]:
+            found.append(tuple(top[int(i)] for i in orders[order]))
     return found
+
+
+def _order_log(sequence: Sequence_, evidence: Evidence, counts: Counts) -> float:
+    """How likely this order is among all orders of its tools."""
+    if len(sequence) > _MOST_STEPS or len(sequence) < 2:
+        return 0.0
+    names = [*sequence, ENDS]
+    strength = np.array([[_strength(a, b, evidence, counts) for b in names] for a in names])
+    orders = _orders(len(sequence))
+    ends = np.full((len(orders), 1), len(sequence))
+    path = np.hstack([ends, orders, ends])
+    scores = strength[path[:, :-1], path[:, 1:]].sum(axis=1)
+    return float(scores[0] - np.log(np.exp(scores - scores.max()).sum()) - scores.max())
 
 
 def _strength(a: str, b: str, evidence: Evidence, counts: Counts) -> float:
     n = _taught(counts.links[a, b], (a, b) in steps_of(evidence.left_out) if evidence.left_out is not None else False)
     before = counts.tools[a] if a else counts.sequences.total()
-    return float(np.log(max(evidence.link(a, b), _FLOOR)) + 0.3 * np.log(0.01 + n / (1 + before)))
+    ahead = evidence.said.get(b, 1.0 if not b else 0.5) - evidence.said.get(a, 0.0 if not a else 0.5)
+    return float(np.log(max(evidence.link(a, b), _FLOOR)) + 0.3 * np.log(0.01 + n / (1 + before)) + ahead)
 
 
 def _taught(n: int, is_own: bool) -> int:
@@ -199,6 +220,9 @@ FEATURES = (
     "known_set",
     "known_log",
     "known_near",
+    "order_log",
+    "links_new_near",
+    "said_back",
 )
 
 
@@ -225,7 +249,9 @@ def features(found: Sequence[Sequence_], evidence: Evidence, counts: Counts) -> 
         p = np.clip([evidence.tools.get(tool, 0.0) for tool in members], _FLOOR, 1 - _FLOOR)
         c = np.array([evidence.clause_best.get(tool, 0.0) for tool in members])
         y = np.array([evidence.clause_any.get(tool, 0.0) for tool in members])
-        n_links = [_taught(counts.links[link], link in own_links) for link in links]
+        n_links = [
+            max(_taught(counts.links[link], link in own_links), int(bool(evidence.rare & {*link}))) for link in links
+        ]
         q = np.array([evidence.link(a, b) if n else 0.0 for (a, b), n in zip(links, n_links)])
         n_known = _taught(counts.sequences[sequence], sequence == own)
         n_set = _taught(counts.sets[members], members == own_set)
@@ -256,6 +282,9 @@ def features(found: Sequence[Sequence_], evidence: Evidence, counts: Counts) -> 
                 n_set > 0,
                 np.log(n_known) if n_known else 0.0,
                 (n_known > 0) * evidence.nearest,
+                _order_log(sequence, evidence, counts),
+                sum(k == 0 for k in n_links) * evidence.nearest,
+                sum(min(evidence.said.get(b, 0.5) - evidence.said.get(a, 0.5), 0.0) for a, b in links[1:-1]),
             )
         )
     return np.array(rows, dtype=np.float64).reshape(len(found), len(FEATURES))

@@ -15,7 +15,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -43,7 +43,11 @@ _N_NEIGHBOURS = 15
 _SHARPNESS = 10.0
 """How fast a neighbour's weight falls with its distance in likeness."""
 _N_CHOSEN = 12
+_LEAST_TAUGHT = 20
+_STALE_SHARE = 0.1
 _N_KNOWN = 20
+_RARE_LINK = 0.4
+"""How likely a link is of two wanted tools, one of which was hardly ever taught."""
 _LEAST_CHANCE = 0.02
 
 
@@ -122,6 +126,7 @@ class Student:
         self._weigher: Weigher | None = None
         self._sureness: Weigher | None = None
         self._text_weigher: Weigher | None = None
+        self._n_since_fit = 0
         self.set_tools(tools)
 
     # ── Tools ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -171,18 +176,21 @@ class Student:
         self.remove(*(id for id in fresh if id in self._taught))
         self._change(list(fresh.values()), 1)
         self._taught.update(fresh)
-        self._forget_fit()
+        self._n_since_fit += len(fresh)
+        if self._n_since_fit > _STALE_SHARE * len(self._taught):
+            self._weigher = None
 
     def remove(self, *ids: str) -> None:
         """Forget demonstrations: the student is then as if it had never seen them. Unknown ids are passed over."""
         gone = [self._taught.pop(id) for id in dict.fromkeys(ids) if id in self._taught]
         self._change(gone, -1)
-        if gone:
-            self._forget_fit()
+        if gone:  # the joining weights, too, must be as if it had never been seen
+            self._weigher = None
 
     def _change(self, taught: Sequence[_Taught], sign: int) -> None:
         if not taught:
             return
+        self._rows, self._known_sequences = None, None
         for one in taught:
             self._counts.add(one.sequence, sign)
             for a, b in combinations(range(len(one.sequence)), 2):
@@ -196,14 +204,14 @@ class Student:
         targets = [dict.fromkeys(tools, 1.0) for one in taught for tools in one.clause_tools]
         change(self.clause_heads, rows, targets)
 
-    def _forget_fit(self) -> None:
-        self._weigher, self._rows, self._known_sequences = None, None, None
-
     def settle(self) -> None:
-        """Bring the heads' weights up to date now rather than at the next request."""
+        """Bring all weights up to date now rather than at some later request; seconds, for idle time."""
         if self.options.use_heads:
             self.heads.settle()
             self.clause_heads.settle()
+        if self._n_since_fit:
+            self._weigher = None
+        self.fit()
 
     def difference(self, other: Student) -> float:
         """Largest difference between two students' head weights, for features of length 1; inf for other outputs."""
@@ -225,7 +233,7 @@ class Student:
 
     def rank_readings(self, readings: Sequence[Reading]) -> list[Ranking]:
         """Plans for requests already read."""
-        self.fit()
+        self.fit()  # does nothing unless something calls for it
         return [self._ranking(evidence, ids) for evidence, ids in self._evidence(readings)]
 
     def _ranking(self, evidence: Evidence, ids: tuple[str, ...]) -> Ranking:
@@ -306,6 +314,11 @@ class Student:
         likeness: FloatRows,
         left_out: Sequence_ | None,
     ) -> tuple[Evidence, tuple[str, ...]]:
+        """Judge one request from the heads' outputs for it and its likeness to what was taught.
+
+        Args:
+            left_out: Its own sequence, when it was taught itself.
+        """
         o = self.options
         n = min(_N_NEIGHBOURS, len(likeness))
         nearest = np.argpartition(-likeness, n - 1)[:n] if n else np.zeros(0, dtype=np.int64)
@@ -325,15 +338,23 @@ class Student:
             columns = [(name, c) for name in self._names if (c := self.clause_heads.column(name)) is not None]
             clause_best = {name: float(best[c]) for name, c in columns}
             clause_any = {name: float(any_[c]) for name, c in columns}
+            where = clauses.argmax(axis=0) / max(len(clauses) - 1, 1)
+            said = {name: float(where[c]) for name, c in columns}
         else:
             tools = {name: votes[name] for name in self._names}
-            clause_best, clause_any = dict(tools), dict(tools)
-        self._add_text(tools, clause_best, clause_any, reading, left_out)
+            clause_best, clause_any, said = dict(tools), dict(tools), {}
+        own = set(left_out or ())
+        uses = {name: self._counts.tools[name] - (name in own) for name in self._names}
+        rare = frozenset(name for name, n in uses.items() if n < o.text_trust)
+        self._add_text(tools, clause_best, clause_any, reading, uses)
         column = self.heads.column
 
         def link(a: str, b: str) -> float:
             place = column(f"l {a} > {b}")
-            return float(predicted[place]) if place is not None else 0.0
+            known = float(predicted[place]) if place is not None else 0.0
+            if a in rare or b in rare:
+                return max(known, _RARE_LINK * min(tools.get(a, 1.0), tools.get(b, 1.0)))
+            return known
 
         sizes = {k: float(predicted[c]) for k in range(1, 7) if (c := column(f"n {k}")) is not None}
         neighbours = [(self._sequences[place], float(w)) for place, w in zip(nearest, weights)]
@@ -345,10 +366,12 @@ class Student:
             clause_best,
             clause_any,
             link,
+            said,
             sizes,
             self._known().best(scores, predicted, _N_KNOWN),
             [(s, w) for s, w in neighbours if all(tool in self._place for tool in s)],
             float(likeness[nearest[0]]) if n else 0.0,
+            rare,
             left_out,
         )
         return evidence, tuple(self._ids[place] for place in nearest)
@@ -359,18 +382,16 @@ class Student:
         clause_best: dict[str, float],
         clause_any: dict[str, float],
         reading: Reading,
-        left_out: Sequence_ | None,
+        uses: Mapping[str, int],
     ) -> None:
         """What tools' texts suggest, for those taught seldom or never."""
         trust = self.options.text_trust
-        own = set(left_out or ())
-        rare = [name for name in self._names if self._counts.tools[name] - (name in own) < 4 * trust]
+        rare = [name for name, n in uses.items() if n < 4 * trust]
         if not rare:
             return
         suggested = self._by_text(reading, tools, rare)
         for name, p in zip(rare, suggested):
-            n = max(self._counts.tools[name] - (name in own), 0)
-            share = trust / (trust + n)
+            share = trust / (trust + uses[name])
             for scores in (tools, clause_best, clause_any):
                 scores[name] = (1 - share) * scores.get(name, 0.0) + share * float(p)
 
@@ -395,10 +416,15 @@ class Student:
     # ── Fitting the few joining weights ───────────────────────────────────────────────────────────────────
 
     def fit(self) -> None:
-        """Fit what joins the evidence, from demonstrations each judged as if it alone had not been taught."""
-        if self._weigher is not None or len(self._taught) < 20:
+        """Fit what joins the evidence, from demonstrations each judged as if it alone had not been taught.
+
+        Kept until something is removed, a tenth was added, or `settle` is called: one more example counts at once in
+        the evidence itself, and hardly in how it is weighed.
+        """
+        if self._weigher is not None or len(self._taught) < _LEAST_TAUGHT:
             return
-        ids = sorted(self._taught, key=lambda id: hashlib.sha256(id.encode()).digest())[: self.options.n_fit]
+        self._n_since_fit = 0
+        ids = sorted(self._taught, key=_digest)[: self.options.n_fit]
         chosen = [self._taught[id] for id in ids]
         left = self._left_out(ids, chosen)
         self._fit_text(chosen, left)
@@ -408,9 +434,10 @@ class Student:
             found = candidates(evidence, self._counts, self.options.n_free)
             signs = features(found, evidence, self._counts)
             outcomes.append((one.sequence, found, signs, evidence))
-            if one.sequence in found:
+            best = _best_of(found, one.sequence)
+            if best is not None:
                 groups.append(signs)
-                right.append(found.index(one.sequence))
+                right.append(best)
         if len(groups) < 10:
             self._weigher = _UNTAUGHT
             return
@@ -472,6 +499,10 @@ class Student:
         self._sureness = fit_logistic(np.array(rows), right) if any(right) and not all(right) else None
 
 
+def _digest(text: str) -> bytes:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+
+
 def _targets(sequence: Sequence_) -> dict[str, float]:
     """What a sequence teaches the heads: its tools, its links with both ends, its length."""
     wanted = dict.fromkeys([f"t {tool}" for tool in sequence], 1.0)
@@ -501,6 +532,13 @@ def _taught(demonstration: Demonstration, reading: Reading, vectors: FloatRows) 
             mine.append(step.tool)
     links = frozenset((source, target) for target, step in enumerate(steps) for source in step.needs())
     return _Taught(tuple(step.tool for step in steps), links, reading, tuple(tuple(tools) for tools in clause_tools))
+
+
+def _best_of(found: Sequence[Sequence_], gold: Sequence_) -> int | None:
+    """The right candidate: the very sequence, else the one with its tools and the most of its links."""
+    links = set(pairwise(gold))
+    same = [k for k, sequence in enumerate(found) if set_of(sequence) == set_of(gold)]
+    return max(same, key=lambda k: (found[k] == gold, len(links & set(pairwise(found[k]))), -k), default=None)
 
 
 def _least_risk(found: Sequence[Sequence_], p: NDArray[np.float64]) -> int:

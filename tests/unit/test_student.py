@@ -1,0 +1,285 @@
+"""The student: taught in any order, corrected, made to forget, offered new tools."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from hearth.models.scripted import HashEncoder
+from hearth.planning.candidates import FEATURES, Counts, Evidence, candidates, features, set_of
+from hearth.planning.reading import Reader, ReadingOptions, segments
+from hearth.planning.student import Student, StudentOptions
+from hearth.planning.weighing import chance, fit_logistic, fit_weigher
+from hearth.types import Demonstration, Plan, Step, ToolSpec
+
+OPTIONS = StudentOptions(reading=ReadingOptions(n_random=160, n_words=96, n_clause=96), n_fit=60)
+WORDS = {
+    "find_train": ("find a train to Ulm", "Find trains between two towns."),
+    "book_train": ("book the train seat", "Book a seat on a train."),
+    "cancel_train": ("cancel the train ticket", "Cancel a train ticket."),
+    "check_weather": ("tell me the weather forecast", "Weather forecast of a place."),
+    "set_alarm": ("wake me with an alarm", "Set an alarm clock."),
+    "order_pizza": ("order a large pizza", "Order food from a restaurant."),
+}
+TOOLS = {name: ToolSpec(name, description) for name, (_, description) in WORDS.items()}
+
+
+def demonstration(id: str, *tools: str, ending: str = "") -> Demonstration:
+    request = ", then ".join(WORDS[tool][0] for tool in tools) + ending
+    steps = tuple(Step(tool, after=(k - 1,) if k else ()) for k, tool in enumerate(tools))
+    return Demonstration(id, request, Plan(steps), task_steps=tuple(WORDS[tool][0] for tool in tools))
+
+
+def lessons(n: int = 60, seed: int = 0) -> list[Demonstration]:
+    drawn = random.Random(seed)
+    plans = [
+        ("find_train", "book_train"),
+        ("check_weather",),
+        ("check_weather", "set_alarm"),
+        ("find_train",),
+        ("cancel_train",),
+        ("set_alarm", "order_pizza"),
+    ]
+    return [
+        demonstration(f"d{k}", *plans[k % len(plans)], ending=f" please, {drawn.choice('abcdefgh')} {k}")
+        for k in range(n)
+    ]
+
+
+@pytest.fixture(scope="module")
+def taught() -> Student:
+    student = Student(HashEncoder(48), TOOLS, OPTIONS)
+    student.learn(lessons())
+    return student
+
+
+def first(student: Student, text: str) -> tuple[str, ...]:
+    return student.rank(text).candidates[0].tools
+
+
+@pytest.mark.parametrize("tools", [("find_train", "book_train"), ("check_weather",), ("set_alarm", "order_pizza")])
+def test_what_was_taught_is_planned(taught: Student, tools: tuple[str, ...]) -> None:
+    ranking = taught.rank(demonstration("x", *tools, ending=" please").request)
+    assert ranking.candidates[0].tools == tools
+    assert ranking.candidates[0].links == tuple(pairwise(range(len(tools))))
+    assert 0.5 < ranking.confidence <= 1
+    assert ranking.rests_on
+    assert all(id.startswith("d") for id in ranking.rests_on)
+
+
+def test_probabilities_of_candidates_are_ordered_and_at_most_one(taught: Student) -> None:
+    found = taught.rank("find a train to Ulm").candidates
+    assert sum(c.probability for c in found) <= 1 + 1e-9
+    rest = [c.probability for c in found[1:]]
+    assert rest == sorted(rest, reverse=True)
+    assert len({c.tools for c in found}) == len(found)
+
+
+def test_tools_never_seen_together_are_put_together(taught: Student) -> None:
+    wanted = {"cancel_train", "order_pizza"}
+    found = taught.rank("cancel the train ticket, then order a large pizza").candidates
+    assert any(set(c.tools) == wanted for c in found[:6])
+
+
+def test_teaching_in_another_order_and_in_pieces_gives_the_same_plans(taught: Student) -> None:
+    other = Student(HashEncoder(48), TOOLS, OPTIONS)
+    mixed = lessons()
+    random.Random(5).shuffle(mixed)
+    for start in range(0, len(mixed), 7):
+        other.learn(mixed[start : start + 7])
+        other.settle()
+    assert other.difference(taught) < 1e-6
+    for text in ("find a train to Ulm, then book the train seat", "order a large pizza"):
+        a, b = taught.rank(text), other.rank(text)
+        assert a.candidates[0].tools == b.candidates[0].tools
+        assert a.confidence == pytest.approx(b.confidence, abs=1e-4)
+
+
+def test_forgotten_is_as_if_never_taught() -> None:
+    with_it, without = Student(HashEncoder(48), TOOLS, OPTIONS), Student(HashEncoder(48), TOOLS, OPTIONS)
+    secret = demonstration("secret", "order_pizza", "cancel_train", "set_alarm")
+    with_it.learn([*lessons(), secret])
+    assert with_it.heads.column("l order_pizza > cancel_train") is not None
+    with_it.rank("anything")
+    with_it.remove("secret", "unknown")
+    without.learn(lessons())
+    assert with_it.heads.column("l order_pizza > cancel_train") is None
+    assert np.array_equal(with_it.heads.statistics()[0], without.heads.statistics()[0])
+    assert with_it.difference(without) < 1e-6
+    mine, theirs = with_it.rank(secret.request), without.rank(secret.request)
+    assert mine.candidates[0].tools == theirs.candidates[0].tools
+    assert {c.tools: c.probability for c in mine.candidates} == pytest.approx(
+        {c.tools: c.probability for c in theirs.candidates}, abs=1e-4
+    )
+    assert mine.confidence == pytest.approx(theirs.confidence, abs=1e-6)
+    assert len(with_it) == len(without) == 60
+
+
+def test_one_demonstration_counts_at_once(taught: Student) -> None:
+    student = Student(HashEncoder(48), TOOLS, OPTIONS)
+    student.learn(lessons())
+    request = "do the usual friday thing"
+    new = replace(demonstration("n", "order_pizza", "check_weather"), request=request, task_steps=())
+    assert first(student, request) != ("order_pizza", "check_weather")
+    student.learn([new])
+    assert first(student, request) == ("order_pizza", "check_weather")
+
+
+def test_a_known_id_replaces_the_older_demonstration() -> None:
+    student, other = Student(HashEncoder(48), TOOLS, OPTIONS), Student(HashEncoder(48), TOOLS, OPTIONS)
+    student.learn([demonstration("same", "find_train"), *lessons()])
+    student.learn([demonstration("same", "order_pizza")])
+    other.learn([demonstration("same", "order_pizza"), *lessons()])
+    assert len(student) == 61
+    assert student.difference(other) < 1e-6
+
+
+def test_a_tool_added_today_is_chosen_today(taught: Student) -> None:
+    student = Student(HashEncoder(48), TOOLS, OPTIONS)
+    student.learn(lessons())
+    new = ToolSpec("water_plants", "Water the garden plants with the sprinkler.")
+    student.set_tools({**TOOLS, "water_plants": new})
+    names = [
+        tool for c in student.rank("water the garden plants with the sprinkler").candidates[:3] for tool in c.tools
+    ]
+    assert "water_plants" in names
+
+
+def test_tools_taken_away_are_in_no_plan() -> None:
+    student = Student(HashEncoder(48), TOOLS, OPTIONS)
+    student.learn(lessons())
+    student.set_tools({name: spec for name, spec in TOOLS.items() if name != "book_train"})
+    for candidate in student.rank("find a train to Ulm, then book the train seat").candidates:
+        assert "book_train" not in candidate.tools
+
+
+def test_untaught_it_goes_by_the_texts_of_tools() -> None:
+    student = Student(HashEncoder(48), TOOLS, OPTIONS)
+    ranking = student.rank("weather forecast of a place")
+    assert "check_weather" in ranking.candidates[0].tools
+    assert ranking.rests_on == ()
+
+
+def test_nothing_to_choose_from_is_no_plan() -> None:
+    student = Student(HashEncoder(48), {}, OPTIONS)
+    assert student.rank("anything").candidates == ()
+    assert student.rank("anything").confidence == 0.0
+
+
+def test_a_graph_forbids_links() -> None:
+    student = Student(HashEncoder(48), TOOLS, OPTIONS, graph=frozenset({("find_train", "book_train")}))
+    student.learn(lessons())
+    for candidate in student.rank("wake me with an alarm, then order a large pizza").candidates:
+        assert all(link == ("find_train", "book_train") for link in pairwise(candidate.tools))
+
+
+def test_neighbours_alone_and_heads_alone_plan_too() -> None:
+    for options in (replace(OPTIONS, use_heads=False, n_free=0), replace(OPTIONS, use_neighbours=False)):
+        student = Student(HashEncoder(48), TOOLS, options)
+        student.learn(lessons())
+        assert first(student, "find a train to Ulm, then book the train seat please") == ("find_train", "book_train")
+
+
+def test_an_empty_plan_is_passed_over() -> None:
+    student = Student(HashEncoder(48), TOOLS, OPTIONS)
+    student.learn([Demonstration("e", "who will win the war", Plan(()))])
+    assert len(student) == 0
+
+
+# ── Reading ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("", [""]),
+        ("call Anna", ["call Anna"]),
+        ("Please book a table for two, and then send me the address", ["Please book a table for two", "and then send me the address"]),
+        ("Buy milk, eggs, bread and butter today", ["Buy milk, eggs, bread and butter today"]),
+        ("one two three four. five", ["one two three four. five"]),
+        ("Find my flight to Oslo. Cancel the hotel room now!\nTell Ben about it soon", ["Find my flight to Oslo", "Cancel the hotel room now", "Tell Ben about it soon"]),
+    ],
+)  # fmt: skip
+def test_segments(text: str, wanted: list[str]) -> None:
+    found = segments(text)
+    assert [text[a:b] for a, b in found] == wanted
+    assert all(a[1] <= b[0] for a, b in pairwise(found))
+
+
+def test_a_reading_does_not_depend_on_company() -> None:
+    reader = Reader(HashEncoder(48), OPTIONS.reading)
+    texts = ["call Anna", "", "book a table, then tell Ben and Eve about it 42"]
+    for text, together in zip(texts, reader.read(texts)):
+        (alone,) = reader.read([text])
+        assert np.array_equal(alone.text, together.text)
+        assert np.array_equal(alone.clauses, together.clauses)
+
+
+# ── Candidates and weighing ───────────────────────────────────────────────────────────────────────────────
+
+
+def evidence(**changes: object) -> Evidence:
+    given = Evidence(
+        {"a": 0.9, "b": 0.8, "c": 0.1}, {}, {}, lambda a, b: 0.9 if (a, b) == ("b", "a") else 0.1, {}, {2: 0.9},
+        [("c",)], [(("c",), 1.0)], 0.5,
+    )  # fmt: skip
+    return replace(given, **changes)  # type: ignore[arg-type]
+
+
+def test_the_likeliest_set_comes_in_its_likeliest_order() -> None:
+    assert candidates(evidence(), Counts(), 1) == [("c",), ("b", "a"), ("a", "b")]
+
+
+def test_where_a_tool_is_said_decides_an_order_that_links_leave_open() -> None:
+    found = candidates(evidence(link=lambda a, b: 0.1, said={"a": 0.0, "b": 1.0}), Counts(), 1)
+    assert found[1:] == [("a", "b"), ("b", "a")]
+
+
+def test_a_left_out_sequence_taught_once_is_no_known_one() -> None:
+    counts = Counts()
+    counts.add(("c",))
+    mine = evidence(left_out=("c",))
+    assert ("c",) not in candidates(mine, counts, 0)
+    signs = dict(zip(FEATURES, features([("c",)], mine, counts)[0]))
+    assert signs["known"] == 0
+    assert dict(zip(FEATURES, features([("c",)], evidence(), counts)[0]))["known"] == 1
+
+
+def test_counts_go_back_to_nothing() -> None:
+    counts = Counts()
+    counts.add(("a", "b", "a"))
+    counts.add(("b",))
+    counts.add(("a", "b", "a"), -1)
+    once = Counts()
+    once.add(("b",))
+    assert counts == once
+
+
+def test_the_set_of_a_sequence_has_no_order() -> None:
+    assert set_of(("b", "a", "b")) == ("a", "b")
+
+
+def test_weights_find_what_tells_right_from_wrong() -> None:
+    drawn = np.random.default_rng(0)
+    groups, right = [], []
+    for _ in range(200):
+        x = drawn.normal(size=(5, 3))
+        groups.append(x)
+        right.append(int((x[:, 1] + 0.1 * drawn.normal(size=5)).argmax()))
+    weigher = fit_weigher(groups, right)
+    assert weigher.weights[1] > 5 * max(abs(weigher.weights[0]), abs(weigher.weights[2]))
+    p = weigher.probabilities(groups[0])
+    assert p.sum() == pytest.approx(1)
+    assert int(p.argmax()) == right[0]
+
+
+def test_chances_are_calibrated() -> None:
+    drawn = np.random.default_rng(0)
+    x = drawn.normal(size=(4000, 1))
+    truth = 1 / (1 + np.exp(-2 * x[:, 0] - 0.5))
+    found = chance(fit_logistic(x, list(drawn.random(4000) < truth), penalty=1e-4), x)
+    assert np.abs(found - truth).mean() < 0.03
