@@ -2,7 +2,7 @@
 
 Counts are kept per parameter of a tool, per parameter name across tools, and over all free text; each level smooths
 the one below it, so that three demonstrations of a new tool already help and none at all still gives an answer.
-Adding a lesson only adds counts, and `forget` takes away exactly what `learn` added.
+Counts are made from the newest lessons when they are first needed, so that a start does not wait for them.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
-from hearth.planning.lessons import Constant, Lesson, Result, Said, Several, Slotted, Source
+from hearth.planning.lessons import Constant, Lesson, LessonStep, Result, Said, Several, Slotted, Source
 from hearth.planning.text import listed
 from hearth.planning.thesaurus import concepts
 
@@ -32,6 +33,9 @@ _CLOSERS = listed("and then please pls thanks")
 _PAUSES = listed(", ; : . ! ?")
 
 # The numbers below were set by cross-validation on the shipped demonstrations (benchmarks/planning.py reports it).
+_N_PER_TOOL = 120
+"""How many lessons of a tool are counted, the newest."""
+_N_PER_TOOL_GENERAL, _N_GENERAL = 15, 600
 _SMOOTHING = 2.0
 _LEFT_RATES = {"^": 0.04, "": 0.02, "<": 0.1, **dict.fromkeys(_ARTICLES, 0.12), **dict.fromkeys(_LINKS, 0.12)}
 _LEFT_RATES |= dict.fromkeys(_OPENERS, 0.4) | {":": 0.6}
@@ -93,17 +97,13 @@ class Occurrences:
     right: Counter[tuple[str, ...]] = field(default_factory=Counter)
     words: Counter[str] = field(default_factory=Counter)
 
-    def count(self, words: tuple[str, ...], n: int) -> None:
+    def count(self, words: tuple[str, ...]) -> None:
         left, right = _contexts(words)
-        self.n_steps += n
-        for sign in signs_of(words):
-            self.signs[sign] += n
-        for context in left:
-            self.left[context] += n
-        for context in right:
-            self.right[context] += n
-        for word in words:
-            self.words[word] += n
+        self.n_steps += 1
+        self.signs.update(signs_of(words))
+        self.left.update(left)
+        self.right.update(right)
+        self.words.update(words)
 
 
 @dataclass(slots=True)
@@ -123,19 +123,27 @@ class Manner:
     right: Counter[tuple[str, ...]] = field(default_factory=Counter)
     inside: Counter[str] = field(default_factory=Counter)
 
-    def count_kind(self, words: tuple[str, ...], source: Source, n: int) -> None:
+    def count_kind(self, words: tuple[str, ...], source: Source) -> None:
         kind = kind_of(source)
-        self.kinds[kind] += n
-        signs = self.kind_signs.setdefault(kind, Counter())
-        for sign in signs_of(words):
-            signs[sign] += n
+        self.kinds[kind] += 1
+        self.kind_signs.setdefault(kind, Counter()).update(signs_of(words))
         for part in parts_of(source):
             if isinstance(part, Result):
-                self.n_paths[part.path] += n
+                self.n_paths[part.path] += 1
             elif isinstance(part, Slotted):
-                views = self.views.setdefault(words[part.token], Counter())
-                for view in part.views:
-                    views[view] += n
+                self.views.setdefault(words[part.token], Counter()).update(part.views)
+
+    def include(self, other: Manner) -> None:
+        """Add the places counted by `other`."""
+        for mine, theirs in (
+            (self.occurred.left, other.occurred.left),
+            (self.occurred.right, other.occurred.right),
+            (self.occurred.words, other.occurred.words),
+            (self.left, other.left),
+            (self.right, other.right),
+            (self.inside, other.inside),
+        ):
+            mine.update(theirs)  # type: ignore[arg-type]
 
     def all_kinds(self) -> dict[str, int]:
         """How many steps had each kind, `absent` included."""
@@ -149,16 +157,13 @@ class Manner:
         counts[ABSENT] = self.occurred.signs[sign] - sum(counts.values())
         return counts
 
-    def count_stretches(self, words: tuple[str, ...], source: Source, n: int) -> None:
+    def count_stretches(self, words: tuple[str, ...], source: Source) -> None:
         for first, last in stretches_of(source):
             context = left_context(words, first)
-            for k in range(1, N_LEFT + 1):
-                self.left[context[:k]] += n
+            self.left.update(context[:k] for k in range(1, N_LEFT + 1))
             context = right_context(words, last)
-            for k in range(1, N_RIGHT + 1):
-                self.right[context[:k]] += n
-            for word in words[first:last]:
-                self.inside[word] += n
+            self.right.update(context[:k] for k in range(1, N_RIGHT + 1))
+            self.inside.update(words[first:last])
 
 
 def parts_of(source: Source) -> tuple[Source, ...]:
@@ -186,7 +191,19 @@ def kind_of(source: Source) -> str:
     return CONSTANT + json.dumps(values if isinstance(source, Several) else values[0])
 
 
-# ── Learning ──────────────────────────────────────────────────────────────────────────────────────────────
+# ── Counting ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class LessonBook(Protocol):
+    """Where lessons are looked up."""
+
+    def newest_with(self, tool: str, n: int) -> Sequence[Lesson]:
+        """At most `n` lessons with a step of `tool`, newest first."""
+        ...
+
+    def sample(self, n_per_tool: int, n: int) -> Sequence[Lesson]:
+        """At most `n` lessons, the newest few of each tool."""
+        ...
 
 
 @dataclass(slots=True)
@@ -198,87 +215,114 @@ class _ToolManner:
     frame_signs: Counter[str] = field(default_factory=Counter)
     """In how many requests the words outside all arguments had a concept."""
 
+    def count(self, words: tuple[str, ...], step: LessonStep) -> None:
+        self.occurred.count(words)
+        for name, source in step.sources.items():
+            manner = self.parameters.get(name)
+            if manner is None:
+                manner = self.parameters[name] = Manner(self.occurred)
+            manner.count_kind(words, source)
+            manner.count_stretches(words, source)
+        hidden = _hidden(words, step)
+        self.frame.update({word for word in hidden if word != HIDDEN})
+        self.frame_signs.update(concepts_of(hidden))
+
+
+def _hidden(words: tuple[str, ...], step: LessonStep) -> tuple[str, ...]:
+    """The words with those of the step's arguments hidden; kinds of values stay."""
+    inside = {k for source in step.sources.values() for first, last in stretches_of(source) for k in range(first, last)}
+    return tuple(HIDDEN if k in inside and not word.startswith("<") else word for k, word in enumerate(words))
+
+
+class _General:
+    """Counts over all tools: per parameter name, and over all free text."""
+
+    def __init__(self, lessons: Iterable[Lesson]) -> None:
+        self.by_name: dict[str, Manner] = {}
+        self.all = Manner(Occurrences())
+        self.frame: Counter[str] = Counter()
+        self.n_steps = 0
+        for lesson in lessons:
+            for step in lesson.steps:
+                self.n_steps += 1
+                self.frame.update({word for word in _hidden(lesson.words, step) if word != HIDDEN})
+                for name, source in step.sources.items():
+                    if kind_of(source) == SAID:
+                        manner = self.by_name.get(name)
+                        if manner is None:
+                            manner = self.by_name[name] = Manner(Occurrences())
+                        manner.occurred.count(lesson.words)
+                        manner.count_stretches(lesson.words, source)
+        for manner in self.by_name.values():
+            self.all.include(manner)
+
 
 class Manners:
-    """Counts by tool and parameter, with the more general ones behind them."""
+    """Counts by tool and parameter, with the more general ones behind them; each is made when it is first asked for."""
 
-    def __init__(self) -> None:
+    def __init__(self, book: LessonBook) -> None:
+        self._book = book
         self._tools: dict[str, _ToolManner] = {}
-        self._by_name: dict[str, Manner] = {}
-        self._all = Manner(Occurrences())
-        self._frames: Counter[str] = Counter()
-        self._n_frames = 0
+        self._general: _General | None = None
 
-    def learn(self, lesson: Lesson) -> None:
-        self._count(lesson, 1)
+    def forget(self, tools: Iterable[str]) -> None:
+        """What was counted of `tools` is counted anew, since their lessons changed."""
+        for tool in tools:
+            self._tools.pop(tool, None)
+        self._general = None
 
-    def forget(self, lesson: Lesson) -> None:
-        """Undo `learn` of the same lesson, exactly."""
-        self._count(lesson, -1)
+    def _of_tool(self, tool: str) -> _ToolManner:
+        found = self._tools.get(tool)
+        if found is None:
+            found = self._tools[tool] = _ToolManner()
+            for lesson in self._book.newest_with(tool, _N_PER_TOOL):
+                for step in lesson.steps:
+                    if step.tool == tool:
+                        found.count(lesson.words, step)
+        return found
 
-    def _count(self, lesson: Lesson, n: int) -> None:
-        words = lesson.words
-        for step in lesson.steps:
-            tool = self._tools.setdefault(step.tool, _ToolManner())
-            tool.occurred.count(words, n)
-            outside = set(range(len(words)))
-            for name, source in step.sources.items():
-                manner = tool.parameters.get(name)
-                if manner is None:
-                    manner = tool.parameters[name] = Manner(tool.occurred)
-                manner.count_kind(words, source, n)
-                manner.count_stretches(words, source, n)
-                if kind_of(source) == SAID:
-                    shared = self._by_name.setdefault(name, Manner(Occurrences()))
-                    for general in (shared, self._all):
-                        general.occurred.count(words, n)
-                        general.count_stretches(words, source, n)
-                for first, last in stretches_of(source):
-                    outside -= set(range(first, last))
-            self._n_frames += n
-            for word in {words[i] for i in outside}:
-                tool.frame[word] += n
-                self._frames[word] += n
-            for sign in concepts_of(tuple(w if i in outside or w[0] == "<" else HIDDEN for i, w in enumerate(words))):
-                tool.frame_signs[sign] += n
+    def _over_all(self) -> _General:
+        if self._general is None:
+            self._general = _General(self._book.sample(_N_PER_TOOL_GENERAL, _N_GENERAL))
+        return self._general
 
     # ── Reading ───────────────────────────────────────────────────────────────────────────────────────────
 
     def of(self, tool: str, name: str) -> Manner | None:
         """Counts of one parameter; None when no lesson has the tool or gave the parameter."""
-        found = self._tools.get(tool)
-        return found.parameters.get(name) if found and found.occurred.n_steps > 0 else None
+        return self._of_tool(tool).parameters.get(name)
 
     def frame(self, tool: str) -> Counter[str]:
         """The words `tool` was asked for with, arguments left out."""
-        found = self._tools.get(tool)
-        return found.frame if found else Counter()
+        return self._of_tool(tool).frame
 
     def wording(self, tools: Iterable[str], words: Iterable[str]) -> float:
         """How much more often `words` are used to ask for `tools` than for any (mean log ratio, 0 for new tools)."""
-        frames = [found for tool in tools if (found := self._tools.get(tool)) is not None]
-        n_here = sum(found.occurred.n_steps for found in frames)
-        if not n_here or not self._n_frames:
+        general = self._over_all()
+        found = [self._of_tool(tool) for tool in tools]
+        n_here = sum(tool.occurred.n_steps for tool in found)
+        if not n_here or not general.n_steps:
             return 0.0
         ratios = []
         for word in words:
-            rate = (self._frames[word] + 0.5) / (self._n_frames + 1)
-            here = sum(found.frame[word] for found in frames)
+            rate = (general.frame[word] + 0.5) / (general.n_steps + 1)
+            here = sum(tool.frame[word] for tool in found)
             ratios.append(math.log((here + _WORDING_DOUBT * rate) / (n_here + _WORDING_DOUBT) / rate))
         return sum(ratios) / math.sqrt(len(ratios)) if ratios else 0.0
 
     def lacking(self, tool: str, signs: frozenset[str]) -> float:
         """How unusual it is that `tool` is asked for without the concepts it is usually asked for with (0: usual)."""
-        found = self._tools.get(tool)
-        if found is None or found.occurred.n_steps < _N_USUAL:
-            return 0.0
+        found = self._of_tool(tool)
         n = found.occurred.n_steps
+        if n < _N_USUAL:
+            return 0.0
         rates = ((sign, (count + 0.5) / (n + 1)) for sign, count in found.frame_signs.items())
         return sum(-math.log(1 - rate) for sign, rate in rates if rate >= _USUAL_RATE and sign not in signs)
 
     def levels(self, tool: str, name: str) -> list[Manner]:
         """From the most general to the most particular."""
-        found = [self._all, self._by_name.get(name), self.of(tool, name)]
+        general = self._over_all()
+        found = [general.all, general.by_name.get(name), self.of(tool, name)]
         return [m for m in found if m is not None]
 
 

@@ -30,11 +30,8 @@ from hearth.protocols import Encoder
 from hearth.store import Store
 from hearth.types import Context, Demonstration, Effect, Offer, Plan, Refusal, Request, ToolSpec
 
-_LEAST_CONFIDENCE: dict[Effect, float] = {"none": 0.4, "change": 0.6, "send": 0.7}
+_LEAST_CONFIDENCE: dict[Effect, float] = {"none": 0.35, "change": 0.5, "send": 0.6}
 """A plan less sure than this is not proposed; the more a step does, the surer it must be."""
-_N_LESSONS_PER_TOOL = 40
-_N_LESSONS = 1_000
-"""How many lessons the manners of speaking are counted from, the newest of each tool first."""
 
 
 class RecallPlanner:
@@ -52,8 +49,7 @@ class RecallPlanner:
         self._remembered = Remembered(encoder, store)
         self._cache = cache
         self._offered: Offered | None = None
-        self._manners: Manners | None = None
-        self._learnt: dict[str, tuple[int, ...]] = {}
+        self._manners = Manners(self._remembered)
         self._usable: tuple[int, NDArray[np.bool_]] | None = None
 
     # ── Memory ────────────────────────────────────────────────────────────────────────────────────────────
@@ -71,16 +67,11 @@ class RecallPlanner:
         Raises:
             StoreError: Nothing was remembered.
         """
-        fresh = list(demonstrations)
-        self._unlearn(d.id for d in fresh)
-        self._remembered.add(fresh)
-        for demonstration in fresh:
-            self._learn(demonstration.id)
+        self._manners.forget(self._remembered.add(demonstrations))
 
     def remove(self, *ids: str) -> None:
         """Forget demonstrations altogether; unknown ids are passed over."""
-        self._unlearn(ids)
-        self._remembered.remove(ids)
+        self._manners.forget(self._remembered.remove(ids))
 
     # ── Planning ──────────────────────────────────────────────────────────────────────────────────────────
 
@@ -95,7 +86,7 @@ class RecallPlanner:
         text = request.text
         slots = find_slots(text, request.now, context)
         parts = clauses(text, slots)
-        manners = self._counted()
+        manners = self._manners
         units = [Unit(text, tokens_of(text, slots), manners)]
         if len(parts) > 1:
             units += [Unit(text, tokens_of(text, slots, part.start, part.end), manners) for part in parts]
@@ -121,41 +112,6 @@ class RecallPlanner:
             usable = np.array([all(t in known for t in row.tools) for row in self._remembered.rows], dtype=np.bool_)
             self._usable = (self._remembered.n_changes, usable)
         return self._usable[1]
-
-    def _counted(self) -> Manners:
-        """How arguments are said, counted from the newest lessons of each tool at first need."""
-        if self._manners is None:
-            self._manners = Manners()
-            n_of: dict[str, int] = {}
-            chosen: dict[str, None] = {}
-            for row in reversed(self._remembered.rows):
-                if len(chosen) >= _N_LESSONS:
-                    break
-                if row.id not in chosen and any(n_of.get(tool, 0) < _N_LESSONS_PER_TOOL for tool in row.leaves):
-                    chosen[row.id] = None
-                    for tool in row.leaves:
-                        n_of[tool] = n_of.get(tool, 0) + 1
-            self._remembered.fetch(chosen)
-            for id in chosen:
-                self._learn(id)
-        return self._manners
-
-    def _learn(self, id: str) -> None:
-        if self._manners is not None and id not in self._learnt:
-            lessons = self._remembered.lessons(id)
-            for lesson in lessons[1:] or lessons:
-                self._manners.learn(lesson)
-            self._learnt[id] = ()
-
-    def _unlearn(self, ids: Iterable[str]) -> None:
-        if self._manners is None:
-            return
-        for id in ids:
-            if id in self._learnt:
-                lessons = self._remembered.lessons(id)
-                for lesson in lessons[1:] or lessons:
-                    self._manners.forget(lesson)
-                del self._learnt[id]
 
     # ── The answer ────────────────────────────────────────────────────────────────────────────────────────
 

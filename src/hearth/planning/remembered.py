@@ -72,6 +72,7 @@ class Remembered:
         self._matrix = np.zeros((0, self.likeness.dim), dtype=np.float32)
         self._lessons: dict[str, tuple[Lesson, ...]] = {}
         self._by_leaf: dict[str, list[int]] | None = None
+        self._by_tool: dict[str, list[int]] | None = None
         self._by_words: dict[int, list[int]] | None = None
         self._leaning: Leaning | None = None
         self.fingerprint = zlib.crc32(np.round(encoder.encode([_PROBE])[0], 1).astype(np.int8).tobytes())
@@ -93,11 +94,15 @@ class Remembered:
 
     # ── Adding and removing ───────────────────────────────────────────────────────────────────────────────
 
-    def add(self, demonstrations: Iterable[Demonstration]) -> None:
-        """Learn; one with a known id replaces the older one. All are on disk, or none, when this returns or raises."""
+    def add(self, demonstrations: Iterable[Demonstration]) -> set[str]:
+        """Learn; one with a known id replaces the older one. All are on disk, or none, when this returns or raises.
+
+        Returns:
+            The tools of which something was learnt or forgotten.
+        """
         fresh = {d.id: d for d in demonstrations}
         if not fresh:
-            return
+            return set()
         lessons = {id: explain(d) for id, d in fresh.items()}
         forms = self.likeness.of_lessons([lesson for many in lessons.values() for lesson in many])
         start = 0
@@ -121,7 +126,7 @@ class Remembered:
                 )
         else:
             self._texts.update(texts)
-        self._drop([id for id in fresh if id in self._sources])
+        tools = self._drop([id for id in fresh if id in self._sources])
         self._matrix = np.vstack([self._matrix, forms.astype(np.float16).astype(np.float32)])
         n_before = len(self.rows)
         for id, many in lessons.items():
@@ -130,23 +135,28 @@ class Remembered:
             self._lessons[id] = many
         self._lean(range(n_before, len(self.rows)), 1)
         self._changed()
+        return tools.union(*(row.tools for row in self.rows[n_before:]))
 
-    def remove(self, ids: Sequence[str]) -> tuple[tuple[Lesson, ...], ...]:
-        """Forget demonstrations. Returns their lessons. Unknown ids are passed over."""
+    def remove(self, ids: Sequence[str]) -> set[str]:
+        """Forget demonstrations; unknown ids are passed over.
+
+        Returns:
+            The tools of which something was forgotten.
+        """
         known = [id for id in dict.fromkeys(ids) if id in self._sources]
-        lessons = tuple(self.lessons(id) for id in known)
         if self._store is not None and known:
             with self._store.transaction() as cursor:
                 cursor.executemany("DELETE FROM demonstration WHERE id = ?", [(id,) for id in known])
-        self._drop(known)
+        tools = self._drop(known)
         self._changed()
-        return lessons
+        return tools
 
-    def _drop(self, ids: Sequence[str]) -> None:
+    def _drop(self, ids: Sequence[str]) -> set[str]:
         if not ids:
-            return
+            return set()
         gone = set(ids)
         self._lean((k for k, row in enumerate(self.rows) if row.id in gone), -1)
+        tools = {tool for row in self.rows if row.id in gone for tool in row.tools}
         kept = [index for index, row in enumerate(self.rows) if row.id not in gone]
         self._matrix = np.ascontiguousarray(self._matrix[kept])
         self.rows = [self.rows[index] for index in kept]
@@ -154,9 +164,11 @@ class Remembered:
             self._sources.pop(id, None)
             self._texts.pop(id, None)
             self._lessons.pop(id, None)
+        return tools
 
     def _changed(self) -> None:
         self._by_leaf = None
+        self._by_tool = None
         self._by_words = None
         self.is_long = np.array([row.is_long for row in self.rows], dtype=np.bool_)
         self.refers = np.array([row.has_outside for row in self.rows], dtype=np.bool_)
@@ -253,6 +265,39 @@ class Remembered:
             for index, row in enumerate(self.rows):
                 self._by_words.setdefault(row.reads, []).append(index)
         return self._by_words.get(reads_as(words), [])[::-1]
+
+    def newest_with(self, tool: str, n: int) -> list[Lesson]:
+        """At most `n` lessons with a step of `tool`, newest first: clauses where a request has several."""
+        if self._by_tool is None:
+            self._by_tool = {}
+            for index, row in enumerate(self.rows):
+                if not row.is_long or not self._has_parts(index):
+                    for name in set(row.tools):
+                        self._by_tool.setdefault(name, []).append(index)
+        chosen = [self.rows[index] for index in self._by_tool.get(tool, [])[: -n - 1 : -1]]
+        self.fetch(row.id for row in chosen)
+        return [self.lesson(row) for row in chosen]
+
+    def sample(self, n_per_tool: int, n: int) -> list[Lesson]:
+        """At most `n` lessons, the newest few of each tool."""
+        n_of: dict[str, int] = {}
+        chosen: list[Row] = []
+        for index in range(len(self.rows) - 1, -1, -1):
+            row = self.rows[index]
+            if len(chosen) == n:
+                break
+            if any(n_of.get(tool, 0) < n_per_tool for tool in row.leaves) and not (
+                row.is_long and self._has_parts(index)
+            ):
+                chosen.append(row)
+                for tool in row.leaves:
+                    n_of[tool] = n_of.get(tool, 0) + 1
+        self.fetch(row.id for row in chosen)
+        return [self.lesson(row) for row in chosen]
+
+    def _has_parts(self, index: int) -> bool:
+        """Whether the lessons of the request's clauses follow."""
+        return index + 1 < len(self.rows) and self.rows[index + 1].id == self.rows[index].id
 
     def with_leaf(self, tool: str) -> list[int]:
         """Rows that were asked for `tool`, oldest first."""
