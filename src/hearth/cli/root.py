@@ -1,42 +1,21 @@
-"""The command `hearth`: every command prints for a person, or one JSON document with `--json`.
-
-Exit codes (also in docs/reference/cli.md):
-
-| code | meaning |
-|---|---|
-| 0 | done |
-| 1 | a step failed; what was done is said |
-| 2 | the command line is wrong |
-| 3 | refused: Hearth can't do that yet, or can't read the request |
-| 4 | something is missing or ambiguous: an answer from the owner is needed |
-| 5 | denied by policy, or not approved |
-| 6 | partly done |
-| 70 | a fault in Hearth |
-| 74 | the home's files cannot be read or written (full disk, damaged database) |
-| 75 | another agent runs on this home; try again later |
-| 78 | `hearth.toml` is missing or wrong |
-| 130 | stopped by Ctrl-C; finished steps stay recorded |
-"""
+"""The group `hearth`, and the commands for asking and looking back."""
 
 from __future__ import annotations
 
 import contextlib
-import datetime as dt
-import json
 import os
 import shlex
 import shutil
 import sys
 import threading
 import traceback
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import click
 
 from hearth import __version__, config, errors
+from hearth.cli.invocation import Invocation, as_json, opened_agent, print_json, yes_option
 from hearth.terminal import clean, command_name
 
 if TYPE_CHECKING:
@@ -61,13 +40,6 @@ ERROR_CODES: tuple[tuple[type[errors.HearthError], int], ...] = (
     (errors.CancelledError, 130),
     (errors.HearthError, 1),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Invocation:
-    """What the options before the command said."""
-
-    home: Path
 
 
 def main() -> NoReturn:
@@ -142,9 +114,6 @@ def hearth(ctx: click.Context, home: str | None) -> None:
     ctx.obj = Invocation(config.home_folder(home, os.environ))
 
 
-as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-yes_option = click.option("--yes", is_flag=True, help="Approve what would be asked.")
-
 # ── Setting up ────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -177,7 +146,7 @@ def init(
         click.echo(f"Made a home in {home}")
     else:
         click.echo(f"{home} is a home already; its settings stay as they are")
-    with _agent(invocation, yes=False) as agent:
+    with opened_agent(invocation, yes=False) as agent:
         click.echo(f"{len(agent.tools.by_name)} tools, {agent.n_demonstrations} demonstrations learnt.")
         click.echo(f"Times are those of {agent.settings.zone()}; hearth.toml in that folder says otherwise.")
         hint = f"--home {shlex.quote(str(home))} " if home != config.home_folder(None, os.environ) else ""
@@ -197,7 +166,7 @@ def doctor(invocation: Invocation, repair: bool, as_json: bool) -> int:
             click.echo(line, err=as_json)
     findings = examine(invocation.home, os.environ)
     if as_json:
-        _print_json([{"part": f.part, "ok": f.is_ok, "says": f.says} for f in findings])
+        print_json([{"part": f.part, "ok": f.is_ok, "says": f.says} for f in findings])
     else:
         for finding in findings:
             mark = click.style("ok  ", fg="green") if finding.is_ok else click.style("bad ", fg="red")
@@ -220,7 +189,7 @@ def ask(invocation: Invocation, text: tuple[str, ...], yes: bool, as_json: bool)
     without a terminal it is refused, unless --yes or a rule in hearth.toml allows it.
     """
     request = _request_text(text)
-    with _agent(invocation, yes=yes) as agent:
+    with opened_agent(invocation, yes=yes) as agent:
         episode = _run(agent, request)
         _show(agent, episode, as_json)
         if not as_json and (more := _missing(episode)):
@@ -234,7 +203,7 @@ def ask(invocation: Invocation, text: tuple[str, ...], yes: bool, as_json: bool)
 @click.pass_obj
 def chat(invocation: Invocation, yes: bool) -> int:
     """Ask one thing after another; an empty line ends it."""
-    with _agent(invocation, yes=yes) as agent:
+    with opened_agent(invocation, yes=yes) as agent:
         if sys.stdin.isatty():
             click.echo("Ask away; an empty line ends. For example: what do I have on tomorrow?")
         while text := _next_line():
@@ -257,17 +226,17 @@ def plan(invocation: Invocation, text: tuple[str, ...], tools_file: Path | None,
     from hearth.types import Plan
 
     request = _request_text(text)
-    with _agent(invocation, yes=False) as agent:
+    with opened_agent(invocation, yes=False) as agent:
         specs = read_tools(tools_file) if tools_file else agent.tools.specs
         proposal = agent.plan(agent.request(request), specs)
     if isinstance(proposal, Plan):
         if as_json:
-            _print_json({"user_request": request, **plan_to_json(proposal)})
+            print_json({"user_request": request, **plan_to_json(proposal)})
         else:
             click.echo(clean("\n".join(plan_lines(proposal, specs))))
         return 0
     if as_json:
-        _print_json({"user_request": request, "task_nodes": [], "refusal": refusal_to_json(proposal)})
+        print_json({"user_request": request, "task_nodes": [], "refusal": refusal_to_json(proposal)})
     else:
         click.echo(clean(proposal.reason))
         if proposal.offer:
@@ -289,7 +258,7 @@ def tools(invocation: Invocation, as_json: bool) -> int:
     with contextlib.redirect_stdout(sys.stderr):  # a plug-in may print
         found = load_tools(invocation.home)
     if as_json:
-        _print_json({"nodes": [tool_to_json(spec) for spec in found.specs.values()], "faults": list(found.faults)})
+        print_json({"nodes": [tool_to_json(spec) for spec in found.specs.values()], "faults": list(found.faults)})
     else:
         for domain in dict.fromkeys(spec.domain for spec in found.specs.values()):
             click.secho(domain, bold=True)
@@ -321,7 +290,7 @@ def history(invocation: Invocation, id: str | None, limit: int, as_json: bool) -
         episodes = trace.episodes(limit) if id is None else (trace.episode(id),)
     if as_json:
         documents = [episode_to_json(episode) for episode in episodes]
-        _print_json(documents if id is None else documents[0])
+        print_json(documents if id is None else documents[0])
     elif id is not None:
         click.echo(f"{episodes[0].id}  {short(episodes[0].request.text)}")
         click.echo("\n".join(episode_lines(episodes[0], load_tools(invocation.home).specs)))
@@ -351,7 +320,7 @@ def replay(invocation: Invocation, id: str, as_json: bool) -> int:
     again = replayed(episode, specs)
     same = again == episode.answer
     if as_json:
-        _print_json({"id": id, "same": same, "recorded": episode.answer.text, "replayed": again.text})
+        print_json({"id": id, "same": same, "recorded": episode.answer.text, "replayed": again.text})
     else:
         click.echo("\n".join(episode_lines(episode, specs)))
         click.echo("  replayed  the same answer" if same else f"  replayed  differs: {clean(again.text)}")
@@ -369,11 +338,11 @@ def undo(invocation: Invocation, id: str | None, as_json: bool) -> int:
     """
     from hearth.terminal import short
 
-    with _agent(invocation, yes=False) as agent, contextlib.redirect_stdout(sys.stderr):
+    with opened_agent(invocation, yes=False) as agent, contextlib.redirect_stdout(sys.stderr):
         report = agent.undo(id)
         request = short(agent.trace.episode(report.episode).request.text, 70)
     if as_json:
-        _print_json({"id": report.episode, "undone": list(report.undone), "kept": list(report.kept)})
+        print_json({"id": report.episode, "undone": list(report.undone), "kept": list(report.kept)})
     else:
         click.echo(f"“{request}” ({report.episode})")
         for line in report.undone:
@@ -404,32 +373,6 @@ def demo(
 # ── Shared ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@contextlib.contextmanager
-def _agent(invocation: Invocation, *, yes: bool) -> Iterator[Agent]:
-    """An agent on the home, with what it recovered from a crash said on standard error."""
-    from hearth.agent import Agent
-    from hearth.guard.approval import RefusingApprover, TerminalApprover, YesApprover
-
-    approver = YesApprover() if yes else TerminalApprover() if sys.stdin.isatty() else RefusingApprover()
-    with contextlib.redirect_stdout(sys.stderr):  # a plug-in may print; standard output is for answers
-        agent = Agent.open(invocation.home, approver, environ=os.environ)
-    try:
-        if agent.n_to_learn:
-            label = f"Learning {agent.n_to_learn} demonstrations"
-            with click.progressbar(agent.learn_shipped(), length=agent.n_to_learn, label=label, file=sys.stderr) as bar:
-                for _ in bar:
-                    pass
-        with contextlib.redirect_stdout(sys.stderr):
-            recovered = agent.recover()
-        for line in recovered:
-            click.echo(f"recovered: {clean(line)}", err=True)
-        for fault in agent.tools.faults:
-            click.echo(f"not loaded: {clean(fault)}", err=True)
-        yield agent
-    finally:
-        agent.close()
-
-
 def _run(agent: Agent, text: str) -> Episode:
     """Do what `text` asks; what tools print goes to standard error, which is not the answer's."""
     with contextlib.redirect_stdout(sys.stderr):
@@ -442,7 +385,7 @@ def _show(agent: Agent, episode: Episode, as_json: bool) -> None:
     from hearth.terminal import answer_lines, evidence_lines, left
 
     if as_json:
-        _print_json(episode_to_json(episode))
+        print_json(episode_to_json(episode))
         return
     is_terminal = sys.stdout.isatty()
     columns = max(40, min(shutil.get_terminal_size().columns, 110)) if is_terminal else 110
@@ -492,12 +435,3 @@ def _next_line() -> str:
         return ""
     except UnicodeDecodeError as error:
         raise errors.RequestError(f"the request is not UTF-8 text ({error.reason}); save it as UTF-8") from None
-
-
-def _print_json(document: object) -> None:
-    def encode(value: object) -> str:
-        if isinstance(value, dt.datetime):
-            return value.isoformat()
-        raise TypeError(f"{type(value).__name__} in a JSON document")
-
-    click.echo(json.dumps(document, ensure_ascii=False, indent=2, default=encode))

@@ -1,0 +1,23 @@
+"""The command `hearth`: every command prints for a person, or one JSON document with `--json`.
+
+Exit codes (also in docs/reference/cli.md):
+
+| code | meaning |
+|---|---|
+| 0 | done |
+| 1 | a step failed; what was done is said |
+| 2 | the command line is wrong |
+| 3 | refused: Hearth can't do that yet, or can't read the request |
+| 4 | something is missing or ambiguous: an answer from the owner is needed |
+| 5 | denied by policy, or not approved |
+| 6 | partly done |
+| 70 | a fault in Hearth |
+| 74 | the home's files cannot be read or written (full disk, damaged database) |
+| 75 | another agent runs on this home; try again later |
+| 78 | `hearth.toml` is missing or wrong |
+| 130 | stopped by Ctrl-C; finished steps stay recorded |
+"""
+
+from hearth.cli.root import ERROR_CODES, STATUS_CODES, hearth, main, run
+
+__all__ = ["ERROR_CODES", "STATUS_CODES", "hearth", "main", "run"]

@@ -1,0 +1,66 @@
+"""What the commands share: the options before the command, an agent on the home, JSON on standard output."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import json
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from hearth.terminal import clean
+
+if TYPE_CHECKING:
+    from hearth.agent import Agent
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """What the options before the command said."""
+
+    home: Path
+
+
+as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+yes_option = click.option("--yes", is_flag=True, help="Approve what would be asked.")
+
+
+@contextlib.contextmanager
+def opened_agent(invocation: Invocation, *, yes: bool) -> Iterator[Agent]:
+    """An agent on the home, with what it recovered from a crash said on standard error."""
+    from hearth.agent import Agent
+    from hearth.guard.approval import RefusingApprover, TerminalApprover, YesApprover
+
+    approver = YesApprover() if yes else TerminalApprover() if sys.stdin.isatty() else RefusingApprover()
+    with contextlib.redirect_stdout(sys.stderr):  # a plug-in may print; standard output is for answers
+        agent = Agent.open(invocation.home, approver, environ=os.environ)
+    try:
+        if agent.n_to_learn:
+            label = f"Learning {agent.n_to_learn} demonstrations"
+            with click.progressbar(agent.learn_shipped(), length=agent.n_to_learn, label=label, file=sys.stderr) as bar:
+                for _ in bar:
+                    pass
+        with contextlib.redirect_stdout(sys.stderr):
+            recovered = agent.recover()
+        for line in recovered:
+            click.echo(f"recovered: {clean(line)}", err=True)
+        for fault in agent.tools.faults:
+            click.echo(f"not loaded: {clean(fault)}", err=True)
+        yield agent
+    finally:
+        agent.close()
+
+
+def print_json(document: object) -> None:
+    def encode(value: object) -> str:
+        if isinstance(value, dt.datetime):
+            return value.isoformat()
+        raise TypeError(f"{type(value).__name__} in a JSON document")
+
+    click.echo(json.dumps(document, ensure_ascii=False, indent=2, default=encode))
