@@ -15,8 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
+from hearth.planning.grammar.text import listed
 from hearth.planning.slots import Clause, Slot, clauses, find_slots
-from hearth.planning.text import listed
 from hearth.planning.thesaurus import KNOWN_WORDS
 from hearth.types import Argument, Context, Demonstration, Entity, Plain, Plan, Ref
 

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from hearth.planning.grammar.text import listed
 from hearth.planning.lessons import Constant, Lesson, LessonStep, Result, Said, Several, Slotted, Source
-from hearth.planning.text import listed
 from hearth.planning.thesaurus import concepts
 
 N_LEFT, N_RIGHT = 3, 2

@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from hearth.planning.binding import Bound, Opening, Unit, bind, bind_alike
 from hearth.planning.check import canonical
 from hearth.planning.choosing import Ballot, Candidate
+from hearth.planning.grammar.text import listed
 from hearth.planning.lessons import FUNCTION_WORDS, said_text
 from hearth.planning.likeness import Likeness
 from hearth.planning.manners import HIDDEN, Manners, concepts_of, signs_of
 from hearth.planning.offered import Offered
-from hearth.planning.text import listed
 from hearth.planning.thesaurus import KNOWN_WORDS
 from hearth.types import Argument, Parameter, Ref, Step, ToolSpec
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from hearth.planning.text import listed
+from hearth.planning.grammar.text import listed
 from hearth.planning.thesaurus import KNOWN_WORDS
 
 MAX_CHARACTERS = 20_000

@@ -10,7 +10,7 @@ Views by kind, all plain data:
   exclusive; one of them is missing when that side is open), `time` when a clock time was said, `duration` for a range
   of clock times and for what is counted from now (that has no `end`), `repeat` (`daily`, `weekly`, `monthly`,
   `yearly`; `hourly`, `minutely`) with `repeat_every` (when not 1) and `repeat_days` (`MO`, …). How unsure English is
-  read: `planning.moments`, `planning.days`, `planning.dates` and `planning.tenses`.
+  read: `planning.grammar.moments`, `planning.grammar.days`, `planning.grammar.dates` and `planning.grammar.tenses`.
 * `duration`: `duration` (a month counts 30 days, a year 365), and `number` with `unit` when it is of one unit;
   `datetime`, when it is over, of what something is snoozed for.
 * `number`: `number`, `integer` when whole; of a percentage also `unit` (`percent`) and `fraction`.
@@ -27,13 +27,13 @@ import datetime as dt
 import re
 from collections.abc import Sequence
 
-from hearth.planning.apart_times import TimeSaid, carried, joined
-from hearth.planning.clauses import clauses, without
-from hearth.planning.names import find_names
-from hearth.planning.numbers import find_numbers
-from hearth.planning.text import Clause, Slot, Token, listed, tokens
-from hearth.planning.times import find_times
-from hearth.planning.values import find_addresses, find_phones, find_quoted
+from hearth.planning.grammar.apart_times import TimeSaid, carried, joined
+from hearth.planning.grammar.clauses import clauses, without
+from hearth.planning.grammar.names import find_names
+from hearth.planning.grammar.numbers import find_numbers
+from hearth.planning.grammar.text import Clause, Slot, Token, listed, tokens
+from hearth.planning.grammar.times import find_times
+from hearth.planning.grammar.values import find_addresses, find_phones, find_quoted
 from hearth.types import Context
 
 __all__ = ["Clause", "Slot", "clauses", "find_slots", "without"]

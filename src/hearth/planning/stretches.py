@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hearth.planning.check import canonical
+from hearth.planning.grammar.text import listed
 from hearth.planning.lessons import FUNCTION_WORDS
 from hearth.planning.manners import (
     ABSENT,
@@ -26,7 +27,6 @@ from hearth.planning.manners import (
     left_odds,
     right_odds,
 )
-from hearth.planning.text import listed
 from hearth.planning.thesaurus import KNOWN_WORDS
 from hearth.types import Parameter
 

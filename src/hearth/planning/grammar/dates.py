@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import datetime as dt
 
-from hearth.planning.clock_times import RANGE_MARKS, Line
-from hearth.planning.moments import DAY, Clock, Said
-from hearth.planning.text import ONES, TENS, listed
-from hearth.planning.time_words import HOLIDAYS, MONTHS, RISKY_MONTHS, add_months, holiday
+from hearth.planning.grammar.clock_times import RANGE_MARKS, Line
+from hearth.planning.grammar.moments import DAY, Clock, Said
+from hearth.planning.grammar.text import ONES, TENS, listed
+from hearth.planning.grammar.time_words import HOLIDAYS, MONTHS, RISKY_MONTHS, add_months, holiday
 
 Reading = tuple[Said, int] | None
 MONTH_FIRST = frozenset({"US", "PH", "FM", "PW", "MH", "GU", "PR", "AS", "VI"})

@@ -9,9 +9,9 @@ from __future__ import annotations
 import datetime as dt
 from dataclasses import dataclass
 
-from hearth.planning.clock_times import Line, glued
-from hearth.planning.text import ONES, listed, spoken_number
-from hearth.planning.time_words import SECONDS, SHORT_UNITS, UNITS
+from hearth.planning.grammar.clock_times import Line, glued
+from hearth.planning.grammar.text import ONES, listed, spoken_number
+from hearth.planning.grammar.time_words import SECONDS, SHORT_UNITS, UNITS
 
 OPEN_WORDS = frozenset(listed("free spare uninterrupted quiet"))
 """A length of them may be asked for without a number: "the first free hour"."""

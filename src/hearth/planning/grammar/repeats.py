@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from hearth.planning import moments
-from hearth.planning.clock_times import Line
-from hearth.planning.dates import Reading, count_of, ordinal_of
-from hearth.planning.days import day
-from hearth.planning.moments import Said
-from hearth.planning.time_words import MONTHS, PARTS, UNITS, WEEKDAYS, WEEKDAYS_PLURAL, Part
+from hearth.planning.grammar import moments
+from hearth.planning.grammar.clock_times import Line
+from hearth.planning.grammar.dates import Reading, count_of, ordinal_of
+from hearth.planning.grammar.days import day
+from hearth.planning.grammar.moments import Said
+from hearth.planning.grammar.time_words import MONTHS, PARTS, UNITS, WEEKDAYS, WEEKDAYS_PLURAL, Part
 
 REPEATS = {
     "daily": ("daily", 1),

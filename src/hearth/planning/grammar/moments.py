@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hearth.functions import duration_text
-from hearth.planning.time_words import DAY_CODES, Part, add_months
+from hearth.planning.grammar.time_words import DAY_CODES, Part, add_months
 from hearth.types import Plain
 
 Leaning = Literal["", "am", "pm"]

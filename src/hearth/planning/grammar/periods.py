@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import datetime as dt
 
-from hearth.planning import moments
-from hearth.planning.clock_times import Line
-from hearth.planning.dates import DATE_CUES, Reading
-from hearth.planning.lengths import length
-from hearth.planning.moments import DAY, Said
-from hearth.planning.time_words import SEASONS, UNITS, add_months
+from hearth.planning.grammar import moments
+from hearth.planning.grammar.clock_times import Line
+from hearth.planning.grammar.dates import DATE_CUES, Reading
+from hearth.planning.grammar.lengths import length
+from hearth.planning.grammar.moments import DAY, Said
+from hearth.planning.grammar.time_words import SEASONS, UNITS, add_months
 
 
 def period(line: Line, unit: str, shift: int, place: int) -> Reading:

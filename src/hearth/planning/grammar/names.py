@@ -11,8 +11,8 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from hearth.planning.text import Slot, Token, listed, tokens
-from hearth.planning.time_words import HOLIDAY_STARTS, MONTHS, WEEKDAYS
+from hearth.planning.grammar.text import Slot, Token, listed, tokens
+from hearth.planning.grammar.time_words import HOLIDAY_STARTS, MONTHS, WEEKDAYS
 from hearth.types import Context, Entity, Plain
 
 WORDS_THAT_ARE_NAMES = frozenset(

@@ -11,18 +11,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hearth.functions import duration_text
-from hearth.planning import moments
-from hearth.planning.apart_times import TimeSaid
-from hearth.planning.beside_times import fits_in, leaning, part_before
-from hearth.planning.clock_times import APPROXIMATE, CLOCK_WORDS, RANGE_MARKS, Line, clock
-from hearth.planning.dates import Reading
-from hearth.planning.days import DAY_STARTS, day
-from hearth.planning.lengths import OPEN_WORDS, Length, length
-from hearth.planning.moments import DAY, Clues, Said
-from hearth.planning.repeats import REPEATS, adverb, every
-from hearth.planning.tenses import Tense, is_of_records, tenses
-from hearth.planning.text import NUMBER_WORDS, Slot, Token, listed
-from hearth.planning.time_words import (
+from hearth.planning.grammar import moments
+from hearth.planning.grammar.apart_times import TimeSaid
+from hearth.planning.grammar.beside_times import fits_in, leaning, part_before
+from hearth.planning.grammar.clock_times import APPROXIMATE, CLOCK_WORDS, RANGE_MARKS, Line, clock
+from hearth.planning.grammar.dates import Reading
+from hearth.planning.grammar.days import DAY_STARTS, day
+from hearth.planning.grammar.lengths import OPEN_WORDS, Length, length
+from hearth.planning.grammar.moments import DAY, Clues, Said
+from hearth.planning.grammar.repeats import REPEATS, adverb, every
+from hearth.planning.grammar.tenses import Tense, is_of_records, tenses
+from hearth.planning.grammar.text import NUMBER_WORDS, Slot, Token, listed
+from hearth.planning.grammar.time_words import (
     WEEKDAYS,
     WEEKDAYS_PLURAL,
     add_months,

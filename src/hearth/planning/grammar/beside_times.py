@@ -5,11 +5,11 @@ Each looks no further than a few words.
 
 from __future__ import annotations
 
-from hearth.planning.clock_times import Line
-from hearth.planning.lengths import OPEN_WORDS
-from hearth.planning.moments import Leaning
-from hearth.planning.text import listed
-from hearth.planning.time_words import EVENING_WORDS, MORNING_WORDS, PARTS, Part
+from hearth.planning.grammar.clock_times import Line
+from hearth.planning.grammar.lengths import OPEN_WORDS
+from hearth.planning.grammar.moments import Leaning
+from hearth.planning.grammar.text import listed
+from hearth.planning.grammar.time_words import EVENING_WORDS, MORNING_WORDS, PARTS, Part
 
 _OPENING_PART = OPEN_WORDS | set(listed("open clear empty available a an one the my our any whole"))
 _BESIDE_PART = OPEN_WORDS | set(listed("on for ? say , like looking maybe busy is clear open available so"))

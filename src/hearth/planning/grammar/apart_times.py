@@ -12,9 +12,9 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
-from hearth.planning import moments
-from hearth.planning.moments import Clues, Said
-from hearth.planning.text import Slot
+from hearth.planning.grammar import moments
+from hearth.planning.grammar.moments import Clues, Said
+from hearth.planning.grammar.text import Slot
 
 
 class TimeSaid(NamedTuple):

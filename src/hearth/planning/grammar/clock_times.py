@@ -10,10 +10,10 @@ import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hearth.planning.moments import Clock, Said
-from hearth.planning.text import NUMBER_WORDS, ONES, Token, listed, spoken_number
-from hearth.planning.time_words import COUNTING, MOVED, MOVING, SHORT_UNITS, UNITS
-from hearth.planning.unit_words import is_unit_word
+from hearth.planning.grammar.moments import Clock, Said
+from hearth.planning.grammar.text import NUMBER_WORDS, ONES, Token, listed, spoken_number
+from hearth.planning.grammar.time_words import COUNTING, MOVED, MOVING, SHORT_UNITS, UNITS
+from hearth.planning.grammar.unit_words import is_unit_word
 
 
 @dataclass(slots=True)

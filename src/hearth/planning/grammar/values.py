@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from hearth.planning.text import Slot, listed
+from hearth.planning.grammar.text import Slot, listed
 from hearth.types import Plain
 
 # ── Quoted text ───────────────────────────────────────────────────────────────────────────────────────────

@@ -1,15 +1,15 @@
 """Reads days and longer stretches at a place in a request: "next Tuesday", "the 3rd", "4.3.2027", "last month".
 
 Rules where English is unsure: a weekday alone is the next one after today (looking back: the last one before it);
-"next Friday" is Friday of next week. Dates and longer stretches: `planning.dates`, `planning.periods`.
+"next Friday" is Friday of next week. Dates and longer stretches: `planning.grammar.dates`, `planning.grammar.periods`.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 
-from hearth.planning.clock_times import RANGE_MARKS, Line
-from hearth.planning.dates import (
+from hearth.planning.grammar.clock_times import RANGE_MARKS, Line
+from hearth.planning.grammar.dates import (
     DATE_CUES,
     ORDINALS,
     Reading,
@@ -27,10 +27,10 @@ from hearth.planning.dates import (
     ordinal_first,
     with_year,
 )
-from hearth.planning.moments import DAY, Clock, Said
-from hearth.planning.periods import calendar_week, period, rolling, season, third_of
-from hearth.planning.text import listed
-from hearth.planning.time_words import (
+from hearth.planning.grammar.moments import DAY, Clock, Said
+from hearth.planning.grammar.periods import calendar_week, period, rolling, season, third_of
+from hearth.planning.grammar.text import listed
+from hearth.planning.grammar.time_words import (
     EARLY,
     END_OF_DAY,
     FIRST_THING,

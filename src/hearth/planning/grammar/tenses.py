@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from hearth.planning.text import listed
+from hearth.planning.grammar.text import listed
 
 Tense = Literal["", "past", "told"]
 """`told`: in what was said about something that shall be entered or moved ("the call I missed on Monday")."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from dateutil.easter import easter
 
-from hearth.planning.text import listed
+from hearth.planning.grammar.text import listed
 
 WEEKDAYS = {
     name: index

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from hearth.planning.text import NUMBER_WORDS, Slot, Token, spoken_number
-from hearth.planning.time_words import UNITS
-from hearth.planning.unit_words import (
+from hearth.planning.grammar.text import NUMBER_WORDS, Slot, Token, spoken_number
+from hearth.planning.grammar.time_words import UNITS
+from hearth.planning.grammar.unit_words import (
     CURRENCY_SIGNS,
     HEATS,
     LENGTHS,

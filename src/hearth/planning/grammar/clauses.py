@@ -12,7 +12,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 
-from hearth.planning.text import Clause, Slot, Token, listed, tokens
+from hearth.planning.grammar.text import Clause, Slot, Token, listed, tokens
 
 _VERBS = frozenset(
     listed(
