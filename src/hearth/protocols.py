@@ -243,3 +243,26 @@ class Teacher(Protocol):
     name: str
 
     def label(self, requests: Iterable[Request], tools: Mapping[str, ToolSpec]) -> Iterable[Plan | Refusal]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What a trained model says of one request."""
+
+    tools: Mapping[str, float]
+    """Chance that the tool is in the plan; those below about 0.01 are left out."""
+    sequences: tuple[tuple[tuple[str, ...], float], ...]
+    """Its beam: tools in order with log-probability, best first."""
+    link: Mapping[tuple[str, str], float]
+    """Log-probability that the second tool directly follows the first, for likely pairs; `""` stands for the end."""
+
+
+class Proposer(Protocol):
+    """A trained model that proposes plans, for the student to weigh beside what else it knows."""
+
+    fingerprint: str
+    """Says which model it is: what was fitted on one's proposals is not used with another's."""
+
+    def propose(self, texts: Sequence[str]) -> list[Proposal]:
+        """One proposal for each request."""
+        ...
