@@ -74,6 +74,30 @@ class LanguageModel(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A line a model wrote under a grammar."""
+
+    text: str
+    log_probability: float
+    """Natural log, among what the grammar allowed."""
+
+
+@runtime_checkable
+class GrammarModel(Protocol):
+    """A language model whose writing can be held to a grammar."""
+
+    name: str
+
+    def write(self, messages: Sequence[Mapping[str, str]], grammar: str, n_best: int = 1) -> tuple[Written, ...]:
+        """Up to `n_best` different lines of the Lark `grammar`, most probable first, at least one.
+
+        Raises:
+            PlannerError: The grammar cannot be used, or no line was finished within length and time.
+        """
+        ...
+
+
 class Workspace(Protocol):
     """The owner's folder as tools see it: sandboxed, atomic, journalled, undoable.
 

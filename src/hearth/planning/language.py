@@ -89,7 +89,7 @@ class LanguagePlanner:
         makes their inputs); without one, all are."""
         self.name = f"language:{model.name}"
         self._model = model
-        self._shortlist = _Shortlist(encoder, n_tools) if encoder is not None else None
+        self._shortlist = Shortlist(encoder, n_tools) if encoder is not None else None
 
     def plan(self, request: Request, context: Context, tools: Mapping[str, ToolSpec]) -> Plan | Refusal:
         """Ask the model for a plan; with a faulty one, name the faults and ask once more.
@@ -100,7 +100,7 @@ class LanguagePlanner:
         Raises:
             PlannerError: The model is unreachable, or both its answers were unusable.
         """
-        refusal = self._unreadable(request.text, tools)
+        refusal = unreadable(request.text, tools, self.name)
         if refusal is not None:
             return refusal
         offered = self._shortlist.choose(request.text, tools) if self._shortlist is not None else tools
@@ -125,19 +125,6 @@ class LanguagePlanner:
                 f"{self._model.name!r} gave no usable plan in two attempts; the last fault: {_shown(str(fault))}; "
                 "say it in smaller steps or set a larger model in [models.language]"
             ) from None
-
-    def _unreadable(self, text: str, tools: Mapping[str, ToolSpec]) -> Refusal | None:
-        if not text.strip():
-            return Refusal("unreadable", "the request is empty; say what you would like done", planner=self.name)
-        if len(text) > MAX_REQUEST_CHARACTERS:
-            reason = (
-                f"the request has {len(text):,} characters; at most {MAX_REQUEST_CHARACTERS:,} are read, so put long "
-                "text into a file and name it"
-            )
-            return Refusal("unreadable", reason, planner=self.name)
-        if not tools:
-            return Refusal("out_of_scope", "there are no tools to do it with", planner=self.name)
-        return None
 
     # ── What the model said ───────────────────────────────────────────────────────────────────────────────
 
@@ -178,6 +165,21 @@ class LanguagePlanner:
             more = [f"and {len(found) - _N_FAULTS} more"] if len(found) > _N_FAULTS else []
             raise _Unusable("\n".join(f"- {fault[:1000]}" for fault in found[:_N_FAULTS] + more))
         return plan
+
+
+def unreadable(text: str, tools: Mapping[str, ToolSpec], planner: str) -> Refusal | None:
+    """A refusal of what no model need be asked about: a blank or endless request, or no tools at all."""
+    if not text.strip():
+        return Refusal("unreadable", "the request is empty; say what you would like done", planner=planner)
+    if len(text) > MAX_REQUEST_CHARACTERS:
+        reason = (
+            f"the request has {len(text):,} characters; at most {MAX_REQUEST_CHARACTERS:,} are read, so put long "
+            "text into a file and name it"
+        )
+        return Refusal("unreadable", reason, planner=planner)
+    if not tools:
+        return Refusal("out_of_scope", "there are no tools to do it with", planner=planner)
+    return None
 
 
 def _parse(text: str) -> _Reply:
@@ -314,7 +316,7 @@ def answer_schema(tools: Mapping[str, ToolSpec]) -> dict[str, object]:
 
 def _node_schema(spec: ToolSpec) -> dict[str, object]:
     arguments = [
-        _record({"name": {"type": "string", "enum": [parameter.name]}, "value": _value_schema(parameter)})
+        _record({"name": {"type": "string", "enum": [parameter.name]}, "value": value_schema(parameter)})
         for parameter in spec.parameters
     ]
     # A tool without parameters gets an empty list; the item is there because not every decoder knows `maxItems`.
@@ -322,7 +324,7 @@ def _node_schema(spec: ToolSpec) -> dict[str, object]:
     return _record({"task": {"type": "string", "enum": [spec.name]}, "arguments": {"type": "array", "items": items}})
 
 
-def _value_schema(parameter: Parameter) -> dict[str, object]:
+def value_schema(parameter: Parameter) -> dict[str, object]:
     """Schema of one value; a reference to an earlier result is text and fits everywhere but in an enum."""
     kind = canonical(parameter.type)
     if parameter.enum:
@@ -360,7 +362,7 @@ def _item_type(kind: str) -> str:
 # ── Which tools the model is told of ──────────────────────────────────────────────────────────────────────
 
 
-class _Shortlist:
+class Shortlist:
     """The tools nearest to a request by meaning, and those that make what these need."""
 
     def __init__(self, encoder: Encoder, n_tools: int) -> None:
