@@ -18,6 +18,8 @@ from hearth.bench.metrics import (
     forward_transfer,
     is_accurate,
     plan_scores,
+    taskbench_edit_distance,
+    taskbench_link_f1,
     taskbench_node_f1,
 )
 
@@ -65,10 +67,52 @@ def test_plan_scores() -> None:
         plan_scores(predicted, gold[:1], {"a"})
 
 
+def test_links_of_single_calls_are_not_scored() -> None:
+    """The source gives no link score for single calls; a chain's missing links still cost."""
+    scores = plan_scores(
+        [chain("a"), chain("a", "b"), chain("a")], [chain("a"), chain("a", "b"), chain("a", "b")], {"a"}
+    )
+    assert scores["link_f1"] == pytest.approx(0.5, abs=1e-6)
+    assert "link_f1" not in plan_scores([chain("a", "b")], [chain("a")], {"a"})
+
+
+def test_a_tool_used_twice_cannot_be_accurate() -> None:
+    """As in GNN4TaskPlan: the overlap is of sets, the lengths are of lists."""
+    twice = chain("a", "b", "a")
+    assert f1(twice.nodes, twice.nodes) == pytest.approx(2 / 3, abs=1e-6)
+    assert not is_accurate(twice, twice)
+
+
 def test_taskbench_pools_over_samples() -> None:
     predicted, gold = [chain("a"), chain("b", "c", "d")], [chain("a"), chain("x", "y", "z")]
     assert taskbench_node_f1(predicted, gold) == pytest.approx(2 * 1 / (4 + 4))
     assert taskbench_node_f1([PlanGraph((), ())], [PlanGraph((), ())]) == 0.0
+
+
+def test_taskbench_counts_a_tool_once_and_an_unknown_one_never() -> None:
+    predicted, gold = [chain("a", "a", "zz")], [chain("a", "b")]
+    assert taskbench_node_f1(predicted, gold, {"a", "b"}) == pytest.approx(2 * 1 / (1 + 2))
+    assert taskbench_node_f1(predicted, gold) == pytest.approx(2 * 1 / (2 + 2))
+
+
+def test_taskbench_links() -> None:
+    predicted, gold = [chain("a", "b", "c"), chain("a")], [chain("a", "b"), chain("a", "b")]
+    assert taskbench_link_f1(predicted, gold) == pytest.approx(2 * 1 / (2 + 2))
+    assert taskbench_link_f1([chain("a")], [chain("b")]) is None
+
+
+@pytest.mark.parametrize(
+    ("predicted", "gold", "wanted"),
+    [
+        ("abc", "abc", 0.0),
+        ("abc", "acb", 1 - 2 * 2 / 6),  # one moved: deleted and inserted
+        ("", "ab", 1.0),
+        ("", "", 0.0),
+        ("xa", "ya", 0.0),  # unknown tools are all alike
+    ],
+)
+def test_taskbench_edit_distance(predicted: str, gold: str, wanted: float) -> None:
+    assert taskbench_edit_distance([chain(*predicted)], [chain(*gold)], set("abc")) == pytest.approx(wanted)
 
 
 def test_transfer_and_forgetting() -> None:

@@ -6,7 +6,6 @@ over all samples (micro): `taskbench_node_f1`. The two differ by points, so each
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
@@ -61,7 +60,8 @@ def plan_scores(
         known_links: Links that exist; None leaves the link rates out.
     Returns:
         `node_f1 link_f1 accuracy exact`, `node_hallucination` (mean share of unknown nodes of a plan) and
-        `node_hallucination_plans` (share of plans with one), the same of links, and `n`.
+        `node_hallucination_plans` (share of plans with one), the same of links, and `n`. `link_f1` is over the samples
+        whose gold plan has links (the source gives none for single calls), and left out where none has.
     Raises:
         ValueError: Lengths differ, or nothing to score.
     Source:
@@ -72,13 +72,15 @@ def plan_scores(
     pairs = list(zip(predicted, gold))
     scores = {
         "node_f1": _mean(f1(p.nodes, g.nodes) for p, g in pairs),
-        "link_f1": _mean(f1(p.links, g.links) for p, g in pairs),
         "accuracy": _mean(is_accurate(p, g) for p, g in pairs),
         "exact": _mean(p.nodes == g.nodes for p, g in pairs),
         "node_hallucination": _mean(unknown_share(p.nodes, tools) for p in predicted),
         "node_hallucination_plans": _mean(unknown_share(p.nodes, tools) > 0 for p in predicted),
         "n": float(len(gold)),
     }
+    linked = [f1(p.links, g.links) for p, g in pairs if g.links]
+    if linked:
+        scores["link_f1"] = _mean(linked)
     if known_links is not None:
         scores["link_hallucination"] = _mean(unknown_share(p.links, known_links) for p in predicted)
         scores["link_hallucination_plans"] = _mean(unknown_share(p.links, known_links) > 0 for p in predicted)
@@ -92,18 +94,67 @@ def unknown_share(
     return sum(item not in known for item in items) / len(items) if items else 0.0
 
 
-def taskbench_node_f1(predicted: Sequence[PlanGraph], gold: Sequence[PlanGraph]) -> float:
-    """Node F1 pooled over all samples, tools counted as often as used.
+def taskbench_node_f1(
+    predicted: Sequence[PlanGraph], gold: Sequence[PlanGraph], tools: frozenset[str] | set[str] | None = None
+) -> float:
+    """Node micro-F1: each tool counted once a sample, pooled over samples; unknown tools count for nothing.
+
+    So the source has it: a plan is scored as a set, and a hallucinated tool costs no precision.
+
+    Args:
+        tools: Names that exist; None takes all names.
+    Source:
+        TaskBench `evaluate.py`, `node_micro_f1_no_matching` (Shen et al. 2023, https://arxiv.org/abs/2311.18760).
+    """
+
+    def known(graphs: Sequence[PlanGraph]) -> list[list[str]]:
+        return [[name for name in graph.nodes if tools is None or name in tools] for graph in graphs]
+
+    return pooled_set_f1(known(predicted), known(gold)) or 0.0
+
+
+def taskbench_link_f1(predicted: Sequence[PlanGraph], gold: Sequence[PlanGraph]) -> float | None:
+    """F1 of links, each counted once a sample, pooled over samples; None without any link.
 
     Source:
-        TaskBench `evaluate.py`, node micro-F1 (Shen et al. 2023, https://arxiv.org/abs/2311.18760).
+        TaskBench `evaluate.py`, `link_binary_f1`.
     """
-    n_both = n_predicted = n_gold = 0
-    for p, g in zip(predicted, gold):
-        n_both += (Counter(p.nodes) & Counter(g.nodes)).total()
-        n_predicted += len(p.nodes)
-        n_gold += len(g.nodes)
-    return 2 * n_both / (n_predicted + n_gold) if n_predicted + n_gold else 0.0
+    return pooled_set_f1([p.links for p in predicted], [g.links for g in gold])
+
+
+def taskbench_edit_distance(
+    predicted: Sequence[PlanGraph], gold: Sequence[PlanGraph], tools: frozenset[str] | set[str]
+) -> float:
+    """Mean normalised edit distance of the sequences of tools, insertions and deletions alone; 0 is the same order.
+
+    All unknown tools are one and the same, as in the source.
+
+    Source:
+        TaskBench `evaluate.py`, `edit_distance`: 1 - `Levenshtein.ratio`, which is 1 - 2 LCS / (n + m).
+    """
+
+    def distance(p: PlanGraph, g: PlanGraph) -> float:
+        a, b = ([name if name in tools else "" for name in graph.nodes] for graph in (p, g))
+        return 1 - 2 * _common(a, b) / (len(a) + len(b)) if a or b else 0.0
+
+    return _mean(distance(p, g) for p, g in zip(predicted, gold))
+
+
+def pooled_set_f1(predicted: Sequence[Sequence[Hashable]], gold: Sequence[Sequence[Hashable]]) -> float | None:
+    """F1 over all samples' items at once, each item counted once a sample; None of nothing."""
+    n_both = sum(len(set(p) & set(g)) for p, g in zip(predicted, gold))
+    n_all = sum(len(set(p)) + len(set(g)) for p, g in zip(predicted, gold))
+    return 2 * n_both / n_all if n_all else None
+
+
+def _common(a: Sequence[str], b: Sequence[str]) -> int:
+    """Length of the longest common subsequence."""
+    row = [0] * (len(b) + 1)
+    for x in a:
+        before = 0
+        for k, y in enumerate(b):
+            before, row[k + 1] = row[k + 1], before + 1 if x == y else max(row[k], row[k + 1])
+    return row[-1]
 
 
 # ── Learning over time ────────────────────────────────────────────────────────────────────────────────────
