@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Annotated, Any, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from hearth.errors import PlanError, RegistryError, RequestError
 from hearth.types import (
@@ -63,14 +63,33 @@ class _Tools(_Loose):
     nodes: list[_Tool]
 
 
+T = TypeVar("T")
+
+
+def _listed(value: Any) -> Any:
+    """Public files write lists as JSON texts, as null, and arguments as one object."""
+    if value is None:
+        return []
+    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+    return [{"name": k, "value": v} for k, v in value.items()] if isinstance(value, dict) else value
+
+
+_Listed = Annotated[list[T], BeforeValidator(_listed)]
+
+
 class _Argument(_Loose):
     name: str
     value: Any
+    accept: list[Any] = Field(default_factory=list)
 
 
 class _Node(_Loose):
     task: str
-    arguments: list[_Argument | str] = Field(default_factory=list)
+    arguments: _Listed[_Argument | str] = Field(default_factory=list)
     after: list[int] = Field(default_factory=list)
     replaces: int | None = None
 
@@ -82,14 +101,22 @@ class _Link(_Loose):
 
 class _Line(_Loose):
     id: str | int = ""
-    user_request: str
+    user_request: str = Field(validation_alias=AliasChoices("user_request", "instruction"))
     now: dt.datetime | None = None
-    tools: list[str] = Field(default_factory=list)
-    task_steps: list[str] = Field(default_factory=list)
-    task_nodes: list[_Node] = Field(default_factory=list)
-    task_links: list[_Link] = Field(default_factory=list)
+    tools: _Listed[str] = Field(default_factory=list)
+    task_steps: _Listed[str] = Field(default_factory=list, validation_alias=AliasChoices("task_steps", "tool_steps"))
+    task_nodes: _Listed[_Node] = Field(default_factory=list, validation_alias=AliasChoices("task_nodes", "tool_nodes"))
+    task_links: _Listed[_Link] = Field(default_factory=list, validation_alias=AliasChoices("task_links", "tool_links"))
     source: str = ""
     confidence: float = 0.0
+
+    @model_validator(mode="before")
+    @classmethod
+    def _unwrapped(cls, data: Any) -> Any:
+        """TaskBench's predictions hold the plan under `result`."""
+        if isinstance(data, dict) and isinstance(data.get("result"), dict) and "task_nodes" not in data:
+            return {**data, **data["result"]}
+        return data
 
 
 # ── Tools ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -123,6 +150,9 @@ def _spec(tool: _Tool) -> ToolSpec:
         returns = canonical_type(tool.returns)
     elif isinstance(tool.returns, dict):
         fields = {name: canonical_type(kind) for name, kind in tool.returns.items() if isinstance(kind, str)}
+    elif isinstance(tool.returns, list):
+        named = (field for field in tool.returns if isinstance(field, dict) and isinstance(field.get("name"), str))
+        fields = {field["name"]: canonical_type(str(field.get("type", "any"))) for field in named}
     elif tool.output_type:
         returns = canonical_type(tool.output_type[0])
     return ToolSpec(
@@ -254,8 +284,11 @@ def _steps(line: _Line) -> tuple[Step, ...]:
     steps = []
     for index, node in enumerate(line.task_nodes):
         arguments = {a.name: decode_argument(a.value) for a in node.arguments if isinstance(a, _Argument)}
+        # TaskBench's tools without parameters take results by bare references.
+        bare = [decode_argument(a) for a in node.arguments if isinstance(a, str)]
+        before = [ref.step for ref in bare if isinstance(ref, Ref) and ref.step != index]
         text = line.task_steps[index] if index < len(line.task_steps) else ""
-        steps.append(Step(node.task, arguments, tuple(node.after), text, node.replaces))
+        steps.append(Step(node.task, arguments, tuple(dict.fromkeys([*node.after, *before])), text, node.replaces))
     return _order_from_links(tuple(steps), line.task_links)
 
 
@@ -330,31 +363,69 @@ def _result_to_json(result: StepResult) -> dict[str, Plain]:
 # ── Demonstrations and request files ──────────────────────────────────────────────────────────────────────
 
 
-def read_demonstrations(path: Path) -> Iterator[Demonstration]:
+def read_demonstrations(path: Path, faults: list[str] | None = None) -> Iterator[Demonstration]:
     """Read a JSONL file of requests with plans, one at a time.
 
+    Args:
+        faults: Where bad lines are noted, which are then passed over; None stops at the first.
     Raises:
-        RequestError: A line is not JSON or not that shape; names file and line.
+        RequestError: A line is not JSON or not that shape (names file and line), or the file cannot be read.
     """
-    for number, data in read_jsonl(path):
+    for number, data in read_jsonl(path, faults):
         try:
-            line = _Line.model_validate(data)
-        except ValidationError as error:
-            raise RequestError(f"{path}:{number}: {_first(error)}") from None
-        yield Demonstration(
-            id=str(line.id) or f"{path.stem}-{number}",
-            request=line.user_request,
-            plan=Plan(_steps(line)),
-            tools=tuple(line.tools),
-            source=line.source or "shipped",
-            now=line.now,
-            task_steps=tuple(line.task_steps),
-        )
+            yield demonstration_from_json(data, f"{path.stem}-{number}")
+        except RequestError as error:
+            if faults is None:
+                raise RequestError(f"{path}:{number}: {error}") from None
+            faults.append(f"{path}:{number}: {error}")
 
 
-def read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def demonstration_from_json(data: Mapping[str, Any], default_id: str = "") -> Demonstration:
+    """One line of such a file.
+
+    Raises:
+        RequestError: Not that shape; names the field.
+    """
+    try:
+        line = _Line.model_validate(data)
+    except ValidationError as error:
+        raise RequestError(_first(error)) from None
+    return Demonstration(
+        id=str(line.id) or default_id,
+        request=line.user_request,
+        plan=Plan(_steps(line)),
+        tools=tuple(line.tools),
+        source=line.source or "shipped",
+        now=line.now,
+        task_steps=tuple(line.task_steps),
+    )
+
+
+def right_values(data: Mapping[str, Any]) -> tuple[dict[str, tuple[Argument, ...]], ...]:
+    """Of each node of a line: its arguments with every right value, the one written first, then those of `accept`.
+
+    Raises:
+        PlanError: Not that shape; names the field.
+    """
+    try:
+        line = _Line.model_validate({"user_request": "", **data})
+    except ValidationError as error:
+        raise PlanError(f"the plan is malformed: {_first(error)}") from None
+    return tuple(
+        {
+            a.name: tuple(decode_argument(v) for v in (a.value, *(v for v in a.accept if v != a.value)))
+            for a in node.arguments
+            if isinstance(a, _Argument)
+        }
+        for node in line.task_nodes
+    )
+
+
+def read_jsonl(path: Path, faults: list[str] | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
     """Line number (from 1) and object of each non-empty line.
 
+    Args:
+        faults: Where bad lines are noted, which are then passed over; None stops at the first.
     Raises:
         RequestError: The file cannot be read, or a line is not a JSON object in UTF-8.
     """
@@ -365,11 +436,17 @@ def read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                     continue
                 try:
                     data = json.loads(raw.decode("utf-8-sig"))
+                    fault = (
+                        "" if isinstance(data, dict) else f"a {type(data).__name__}, expected a JSON object per line"
+                    )
                 except (UnicodeDecodeError, ValueError, RecursionError) as error:
-                    raise RequestError(f"{path}:{number}: not a JSON object in UTF-8 ({error})") from None
-                if not isinstance(data, dict):
-                    raise RequestError(f"{path}:{number}: a {type(data).__name__}, expected a JSON object per line")
-                yield number, data
+                    fault = f"not a JSON object in UTF-8 ({error})"
+                if not fault:
+                    yield number, data
+                elif faults is None:
+                    raise RequestError(f"{path}:{number}: {fault}")
+                else:
+                    faults.append(f"{path}:{number}: {fault}")
     except OSError as error:
         raise RequestError(f"cannot read {str(path)!r}: {error.strerror}") from None
 

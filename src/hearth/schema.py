@@ -118,6 +118,81 @@ MIGRATIONS: tuple[str, ...] = (
     """
     ALTER TABLE episode ADD COLUMN n_resumed INTEGER NOT NULL DEFAULT 0;
     """,
+    # 5: what is known of a demonstration; those that do not count; versions of what was learnt; skills; forgetting
+    """
+    ALTER TABLE demonstration ADD COLUMN tools_json TEXT NOT NULL DEFAULT '[]';
+    ALTER TABLE demonstration ADD COLUMN task_steps_json TEXT NOT NULL DEFAULT '[]';
+    ALTER TABLE demonstration ADD COLUMN label TEXT NOT NULL DEFAULT '';
+    ALTER TABLE demonstration ADD COLUMN teacher TEXT NOT NULL DEFAULT '';
+    ALTER TABLE demonstration ADD COLUMN candidates_json TEXT NOT NULL DEFAULT '';
+    ALTER TABLE demonstration ADD COLUMN episode TEXT NOT NULL DEFAULT '';
+    ALTER TABLE demonstration ADD COLUMN digest TEXT NOT NULL DEFAULT '';
+    ALTER TABLE demonstration ADD COLUMN version INTEGER;
+    CREATE INDEX demonstration_request ON demonstration (request COLLATE NOCASE);
+    CREATE INDEX demonstration_waiting ON demonstration (id) WHERE version IS NULL;
+
+    CREATE TABLE set_aside (
+        number INTEGER PRIMARY KEY,
+        id TEXT NOT NULL,
+        digest TEXT NOT NULL,
+        request TEXT NOT NULL,
+        plan_json TEXT NOT NULL,
+        source TEXT NOT NULL,
+        now TEXT,
+        added TEXT NOT NULL,
+        tools_json TEXT NOT NULL,
+        task_steps_json TEXT NOT NULL,
+        label TEXT NOT NULL,
+        teacher TEXT NOT NULL,
+        candidates_json TEXT NOT NULL,
+        episode TEXT NOT NULL,
+        why TEXT NOT NULL,
+        reason TEXT NOT NULL DEFAULT '',
+        UNIQUE (id, digest)
+    );
+    CREATE INDEX set_aside_why ON set_aside (why);
+
+    CREATE TABLE version (
+        number INTEGER PRIMARY KEY,
+        parent INTEGER,
+        at TEXT NOT NULL,
+        reason TEXT NOT NULL,
+        folder TEXT NOT NULL DEFAULT '',
+        adapter TEXT NOT NULL DEFAULT '',
+        record_json TEXT NOT NULL DEFAULT '{}',
+        samples_json TEXT NOT NULL DEFAULT '{}',
+        tasks_json TEXT NOT NULL DEFAULT '[]'
+    );
+
+    CREATE TABLE version_change (
+        number INTEGER PRIMARY KEY,
+        version INTEGER NOT NULL,
+        id TEXT NOT NULL,
+        digest TEXT NOT NULL,
+        is_added INTEGER NOT NULL
+    );
+    CREATE INDEX version_change_version ON version_change (version);
+    CREATE INDEX version_change_id ON version_change (id);
+
+    CREATE TABLE skill (
+        number INTEGER PRIMARY KEY,
+        name TEXT NOT NULL DEFAULT '',
+        digest TEXT NOT NULL UNIQUE,
+        state TEXT NOT NULL,
+        plan_json TEXT NOT NULL,
+        evidence_json TEXT NOT NULL,
+        demonstrations_json TEXT NOT NULL DEFAULT '[]',
+        at TEXT NOT NULL
+    );
+
+    CREATE TABLE forgetting (
+        number INTEGER PRIMARY KEY,
+        at TEXT NOT NULL,
+        state TEXT NOT NULL,
+        ids_json TEXT NOT NULL,
+        receipt_json TEXT NOT NULL
+    );
+    """,
 )
 """Schema changes, first to last; a file's `user_version` says how many it has. Never edit one that was released."""
 

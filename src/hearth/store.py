@@ -35,7 +35,10 @@ from hearth.errors import (
 )
 from hearth.schema import APPLICATION_ID, MIGRATIONS, migrate
 
-_TABLES = ("meta", "episode", "step", "large_value", "journal", "demonstration", "event", "disclosure")
+_TABLES = (
+    *("meta", "episode", "step", "large_value", "journal", "demonstration", "event", "disclosure"),
+    *("set_aside", "version", "version_change", "skill", "forgetting"),
+)
 _N_MAX_PROBES = 20_000
 
 

@@ -117,8 +117,10 @@ class Remembered:
             added = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
             with self._store.transaction() as cursor:
                 cursor.executemany(
-                    "INSERT OR REPLACE INTO demonstration (id, request, plan_json, source, now, vector, added) "
-                    "VALUES (?, ?, ?, ?, ?, ?, ?)",
+                    # Not REPLACE, which would drop what else is known of it.
+                    "INSERT INTO demonstration (id, request, plan_json, source, now, vector, added) "
+                    "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET request=excluded.request, "
+                    "plan_json=excluded.plan_json, source=excluded.source, now=excluded.now, vector=excluded.vector",
                     [
                         (id, texts[id][0], texts[id][1], d.source, texts[id][2], blobs[id], added)
                         for id, d in fresh.items()
