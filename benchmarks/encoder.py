@@ -24,7 +24,8 @@ from pathlib import Path
 import numpy as np
 import onnxruntime
 
-from hearth.models.encoder import WEIGHTS_SHA256, MiniLMEncoder
+from hearth.models.encoder import MiniLMEncoder
+from hearth.models.minilm import WEIGHTS_SHA256
 
 ROOT = Path(__file__).parent.parent
 SEED = 20261120

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from hearth.errors import ConfigError, MissingExtraError
 from hearth.models import encoder as module
+from hearth.models import minilm
 from hearth.models.encoder import MiniLMEncoder
 
 DATA = Path(__file__).parent.parent / "data"
@@ -43,9 +44,9 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "site" / "copied_minilm"
     (folder / "model").mkdir(parents=True)
     (folder / "__init__.py").write_text("raise RuntimeError('the package must not be imported')")
-    shutil.copy(module._model_dir() / "tokenizer.json", folder / "model")
+    shutil.copy(minilm.model_dir() / "tokenizer.json", folder / "model")
     monkeypatch.syspath_prepend(str(tmp_path / "site"))
-    monkeypatch.setattr(module, "PACKAGE", "copied_minilm")
+    monkeypatch.setattr(minilm, "PACKAGE", "copied_minilm")
     return folder / "model"
 
 
@@ -113,7 +114,7 @@ def test_threads_share_one_encoder(encoder: MiniLMEncoder) -> None:
 
 
 def test_package_not_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(module, "PACKAGE", "no_such_package_here")
+    monkeypatch.setattr(minilm, "PACKAGE", "no_such_package_here")
     with pytest.raises(MissingExtraError) as caught:
         MiniLMEncoder.open(tmp_path)
     assert "the sentence encoder needs a part that is not installed" in str(caught.value)
@@ -131,7 +132,7 @@ def test_other_weights_are_refused(package: Path, tmp_path: Path) -> None:
         with pytest.raises(ConfigError) as caught:
             MiniLMEncoder.open(tmp_path / "cache")
         assert hashlib.sha256(b"other weights").hexdigest() in str(caught.value)
-        assert f"expected {module.WEIGHTS_SHA256}" in str(caught.value)
+        assert f"expected {minilm.WEIGHTS_SHA256}" in str(caught.value)
         assert "--force-reinstall" in str(caught.value)
 
 

