@@ -145,14 +145,16 @@ def read_tools(path: Path) -> dict[str, ToolSpec]:
 
 
 def _spec(tool: _Tool) -> ToolSpec:
-    returns, fields = "any", dict[str, str]()
+    returns, fields, field_texts = "any", dict[str, str](), dict[str, str]()
     if isinstance(tool.returns, str):
         returns = canonical_type(tool.returns)
     elif isinstance(tool.returns, dict):
         fields = {name: canonical_type(kind) for name, kind in tool.returns.items() if isinstance(kind, str)}
     elif isinstance(tool.returns, list):
-        named = (field for field in tool.returns if isinstance(field, dict) and isinstance(field.get("name"), str))
-        fields = {field["name"]: canonical_type(str(field.get("type", "any"))) for field in named}
+        for entry in tool.returns:
+            if isinstance(entry, dict) and isinstance(entry.get("name"), str):
+                fields[entry["name"]] = canonical_type(str(entry.get("type") or "any"))
+                field_texts[entry["name"]] = str(entry.get("desc") or "")
     elif tool.output_type:
         returns = canonical_type(tool.output_type[0])
     return ToolSpec(
@@ -161,6 +163,7 @@ def _spec(tool: _Tool) -> ToolSpec:
         domain=tool.domain if isinstance(tool.domain, str) else next(iter(tool.domain), ""),
         returns=returns,
         fields=fields,
+        field_texts=field_texts,
         parameters=tuple(
             Parameter(
                 name=p.name,

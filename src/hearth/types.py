@@ -192,6 +192,8 @@ class ToolSpec:
     one record and for each record of a list; `{value}` is a result that is no record. Empty: fields are listed."""
     answer_none: str = ""
     """What is said of an empty list or None, e.g. `No events found.`"""
+    field_texts: Mapping[str, str] = field(default_factory=dict)
+    """What fields of the result hold, in words, where the tool's file says so."""
 
     def parameter(self, name: str) -> Parameter | None:
         return next((p for p in self.parameters if p.name == name), None)

@@ -134,3 +134,12 @@ def test_a_bad_tool_file_names_the_place(tmp_path: Path, text: str, message: str
     path.write_text(text)
     with pytest.raises(RegistryError, match=message):
         read_tools(path)
+
+
+def test_fields_told_as_a_list_come_with_their_words(tmp_path: Path) -> None:
+    path = tmp_path / "tools.json"
+    returns = [{"name": "code", "type": "string", "desc": "airport code"}, {"name": "name"}, "nonsense"]
+    path.write_text(json.dumps({"nodes": [{"id": "find_airport", "returns": returns}]}))
+    spec = read_tools(path)["find_airport"]
+    assert spec.fields == {"code": "text", "name": "any"}
+    assert spec.field_texts == {"code": "airport code", "name": ""}
