@@ -404,8 +404,11 @@ def demonstration_from_json(data: Mapping[str, Any], default_id: str = "") -> De
     )
 
 
-def right_values(data: Mapping[str, Any]) -> tuple[dict[str, tuple[Argument, ...]], ...]:
-    """Of each node of a line: its arguments with every right value, the one written first, then those of `accept`.
+def right_values(
+    data: Mapping[str, Any],
+) -> tuple[tuple[dict[str, tuple[Argument, ...]], ...], tuple[tuple[str, str], ...]]:
+    """What a line says is right: of each node its arguments with every right value (the one written first, then those
+    of `accept`), and the links as they are named, each once.
 
     Raises:
         PlanError: Not that shape; names the field.
@@ -414,7 +417,8 @@ def right_values(data: Mapping[str, Any]) -> tuple[dict[str, tuple[Argument, ...
         line = _Line.model_validate({"user_request": "", **data})
     except ValidationError as error:
         raise PlanError(f"the plan is malformed: {_first(error)}") from None
-    return tuple(
+    links = tuple(dict.fromkeys((link.source, link.target) for link in line.task_links))
+    values = tuple(
         {
             a.name: tuple(decode_argument(v) for v in (a.value, *(v for v in a.accept if v != a.value)))
             for a in node.arguments
@@ -422,6 +426,7 @@ def right_values(data: Mapping[str, Any]) -> tuple[dict[str, tuple[Argument, ...
         }
         for node in line.task_nodes
     )
+    return values, links
 
 
 def read_jsonl(path: Path, faults: list[str] | None = None) -> Iterator[tuple[int, dict[str, Any]]]:

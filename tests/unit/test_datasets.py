@@ -71,6 +71,76 @@ def test_bad_files_are_named(tmp_path: Path, text: str, message: str) -> None:
         read_plans(path, TOOLS)
 
 
+def test_bad_lines_are_passed_over_when_asked_and_named(tmp_path: Path) -> None:
+    path = tmp_path / "mixed.jsonl"
+    path.write_text("\n".join([line("1", "a"), "{", line("1", "b"), line("2", "zz"), "[]", line("3", "a", "b")]))
+    data = read_plans(path, TOOLS, skip_bad=True)
+    assert [d.id for d in data.demonstrations] == ["1", "3"]
+    assert [fault.removeprefix(str(path)).split(":")[1] for fault in data.faults] == ["2", "3", "4", "5"]
+    assert "'1' is used twice, first on line 1" in data.faults[1]
+    assert "unknown tool 'zz'" in data.faults[2]
+    path.write_text("{")
+    with pytest.raises(RequestError, match=r"holds no demonstration; the first fault: .*mixed\.jsonl:1: not a JSON"):
+        read_plans(path, TOOLS, skip_bad=True)
+
+
+def test_right_values_own_tools_and_unknown_fields_are_kept(tmp_path: Path) -> None:
+    path = tmp_path / "plans.jsonl"
+    node = {"task": "a", "arguments": [{"name": "x", "value": "New York", "accept": ["New York", "NYC"]}]}
+    path.write_text(json.dumps({"user_request": "do it", "tools": ["b", "a"], "task_nodes": [node], "type": "single"}))
+    data = read_plans(path, TOOLS)
+    assert data.gold()[0].calls[0].right == {"x": ("New York", "NYC")}
+    assert data.demonstrations[0].tools == ("b", "a")
+    assert data.demonstrations[0].id == "plans-1"
+    assert data.unknown == ({"type": "single"},)
+    path.write_text(json.dumps({"user_request": "do it", "tools": ["zz"], "task_nodes": [node]}))
+    with pytest.raises(RequestError, match=r"plans\.jsonl:1: .*unknown tool 'zz'"):
+        read_plans(path, TOOLS)
+
+
+def test_links_are_those_the_file_names(tmp_path: Path) -> None:
+    """A tool used twice keeps its links; one named twice counts once; one between other tools is none."""
+    path = tmp_path / "plans.jsonl"
+    links = [("a", "b"), ("b", "a"), ("a", "b"), ("c", "b")]
+    whole = {
+        "user_request": "do it",
+        "task_nodes": [{"task": tool} for tool in "aba"],
+        "task_links": [{"source": s, "target": t} for s, t in links],
+    }
+    path.write_text(json.dumps(whole))
+    assert read_plans(path, TOOLS).gold()[0].graph.links == (("a", "b"), ("b", "a"))
+
+
+def test_taskbench_files_are_read_unchanged(tmp_path: Path) -> None:
+    """Its data files have other names and lists as texts; its predictions hold the plan under `result`; tools without
+    parameters take results by bare references."""
+    path = tmp_path / "data.json"
+    nodes = [{"task": "a", "arguments": ["example.jpg"]}, {"task": "b", "arguments": ["<node-0>", "text"]}]
+    links = [{"source": "a", "target": "b"}]
+    raw = {"id": 7, "instruction": "do it", "tool_steps": json.dumps(["one", "two"]), "tool_nodes": json.dumps(nodes)}
+    prediction = {
+        "id": "8",
+        "user_request": "do it",
+        "result": {"task_steps": [], "task_nodes": nodes, "task_links": links},
+    }
+    named = {"task": "a", "arguments": {"x": 1}}
+    dated = {"id": "9", "user_request": "do it", "task_steps": None, "task_nodes": [named], "task_links": None}
+    path.write_text("\n".join(map(json.dumps, [raw, prediction, dated])))
+    first, second, third = read_plans(path, TOOLS).gold()
+    assert first.graph == second.graph
+    assert first.graph.links == (("a", "b"),)
+    assert third.calls[0].right == {"x": (1,)}
+    assert read_plans(path, TOOLS).demonstrations[0].task_steps == ("one", "two")
+
+
+def test_fields_of_results_may_be_a_list(tmp_path: Path) -> None:
+    path = tmp_path / "tool_desc.json"
+    path.write_text(
+        '{"nodes": [{"id": "a", "returns": [{"name": "price", "type": "float", "desc": "Its price."}, {}]}]}'
+    )
+    assert read_tool_file(path)["a"].fields == {"price": "number"}
+
+
 def test_tool_files_may_name_several_domains(tmp_path: Path) -> None:
     path = tmp_path / "tool_desc.json"
     path.write_text('{"nodes": [{"id": "a", "domain": ["Train", "Flight"]}, {"id": "b", "domain": []}, {"id": "c"}]}')

@@ -11,13 +11,26 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from hearth.bench.arguments import GoldCall
 from hearth.bench.metrics import Link, PlanGraph
-from hearth.errors import RequestError
-from hearth.plan_format import read_demonstrations, read_tools
+from hearth.errors import HearthError, RequestError
+from hearth.plan_format import demonstration_from_json, read_jsonl, read_tools, right_values
 from hearth.types import Demonstration, Plan, ToolSpec
+
+_KNOWN_FIELDS = frozenset(["id", "user_request", "tools", "task_steps", "task_nodes", "task_links", "now", "source"])
+
+
+@dataclass(frozen=True, slots=True)
+class Gold:
+    """What is right for one sample."""
+
+    graph: PlanGraph
+    calls: tuple[GoldCall, ...]
+    """One per node, with every value that is right."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,33 +41,90 @@ class PlanData:
     tools: Mapping[str, ToolSpec]
     sha256: str
     """Of the file of demonstrations."""
+    golds: tuple[Gold, ...] = ()
+    """Beside the demonstrations, as their file has them; empty when they were not read from one."""
+    faults: tuple[str, ...] = ()
+    """Lines passed over, each with file, line and reason."""
+    unknown: tuple[Mapping[str, Any], ...] = ()
+    """Fields of each line that the plan format does not know, kept as they are."""
 
     def subset(self, rows: Sequence[int]) -> PlanData:
-        return PlanData(tuple(self.demonstrations[int(row)] for row in rows), self.tools, self.sha256)
+        return PlanData(
+            tuple(self.demonstrations[int(row)] for row in rows),
+            self.tools,
+            self.sha256,
+            tuple(self.golds[int(row)] for row in rows) if self.golds else (),
+            self.faults,
+            tuple(self.unknown[int(row)] for row in rows) if self.unknown else (),
+        )
+
+    def gold(self) -> tuple[Gold, ...]:
+        """What is right, per demonstration."""
+        return self.golds or tuple(gold_of(d.plan) for d in self.demonstrations)
 
 
-def read_plans(path: Path, tools: Mapping[str, ToolSpec]) -> PlanData:
-    """Read a JSONL file of demonstrations.
+def read_plans(path: Path, tools: Mapping[str, ToolSpec], *, skip_bad: bool = False) -> PlanData:
+    """Read a JSONL file of demonstrations: the plan format, TaskBench's own data files, its predictions.
 
+    Args:
+        skip_bad: Pass over bad lines and note them in `faults`; else the first one stops.
     Raises:
-        RequestError: Unreadable, a malformed line, an empty file, an id twice, or a plan with an unknown tool; names
-            the file and the place.
+        RequestError: Unreadable or without a demonstration; or, unless they are passed over, a malformed line, an id
+            twice, or a plan with an unknown tool. Names the file and the line.
     """
-    found = tuple(read_demonstrations(path))
+    faults: list[str] = []
+    found: list[Demonstration] = []
+    golds: list[Gold] = []
+    unknown: list[dict[str, Any]] = []
+    seen: dict[str, int] = {}
+    for number, data in read_jsonl(path, faults if skip_bad else None):
+        try:
+            demonstration = demonstration_from_json(data, f"{path.stem}-{number}")
+            _check(demonstration, tools, seen)
+            gold = _gold_from_json(data, demonstration.plan)
+        except HearthError as error:
+            if not skip_bad:
+                raise RequestError(f"{path}:{number}: {error}") from None
+            faults.append(f"{path}:{number}: {error}")
+            continue
+        seen[demonstration.id] = number
+        found.append(demonstration)
+        golds.append(gold)
+        unknown.append({key: value for key, value in data.items() if key not in _KNOWN_FIELDS})
     if not found:
-        raise RequestError(f"{path}: holds no demonstration")
-    seen: set[str] = set()
-    for demonstration in found:
-        if demonstration.id in seen:
-            raise RequestError(f"{path}: the id {demonstration.id!r} is used twice; ids must differ")
-        seen.add(demonstration.id)
-        unknown = [step.tool for step in demonstration.plan.steps if step.tool not in tools]
-        if unknown:
-            raise RequestError(
-                f"{path}: demonstration {demonstration.id!r} uses the unknown tool {unknown[0]!r}; "
-                "add it to the tool file"
-            )
-    return PlanData(found, tools, hashlib.sha256(path.read_bytes()).hexdigest())
+        raise RequestError(f"{path}: holds no demonstration{f'; the first fault: {faults[0]}' if faults else ''}")
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    return PlanData(tuple(found), tools, digest, tuple(golds), tuple(faults), tuple(unknown))
+
+
+def _check(demonstration: Demonstration, tools: Mapping[str, ToolSpec], seen: Mapping[str, int]) -> None:
+    if demonstration.id in seen:
+        raise RequestError(
+            f"the id {demonstration.id!r} is used twice, first on line {seen[demonstration.id]}; ids must differ"
+        )
+    named = [step.tool for step in demonstration.plan.steps] + list(demonstration.tools)
+    missing = next((name for name in named if name not in tools), None)
+    if missing is not None:
+        raise RequestError(
+            f"demonstration {demonstration.id!r} uses the unknown tool {missing!r}; add it to the tool file"
+        )
+
+
+def _gold_from_json(data: Mapping[str, Any], plan: Plan) -> Gold:
+    """Links as the file names them (a tool used twice keeps its own), else as references say."""
+    made = gold_of(plan)
+    nodes = set(made.graph.nodes)
+    values, named = right_values(data)
+    links = tuple(pair for pair in named if nodes.issuperset(pair))
+    calls = tuple(GoldCall(step.tool, right) for step, right in zip(plan.steps, values))
+    return Gold(PlanGraph(made.graph.nodes, links) if links else made.graph, calls)
+
+
+def gold_of(plan: Plan) -> Gold:
+    """The plan itself as what is right."""
+    calls = tuple(GoldCall(s.tool, {name: (value,) for name, value in s.arguments.items()}) for s in plan.steps)
+    graph = graph_of(plan)
+    return Gold(PlanGraph(graph.nodes, tuple(dict.fromkeys(graph.links))), calls)
 
 
 def read_tool_file(path: Path) -> dict[str, ToolSpec]:
