@@ -275,6 +275,7 @@ def _defused(text: str, tokenizer: Any) -> str:
 
 def load(where: str | Path, adapter: Path | None = None) -> tuple[Any, Any]:
     """A model in evaluation mode with its tokenizer, the adapter's weights merged in. Raises: as `open`."""
+    folder = _folder(where)
     os.environ.setdefault("HF_HUB_OFFLINE", "1")  # read when the library is imported: it opens no connection
     try:
         import llguidance  # noqa: F401  told of here and not at the first request
@@ -283,17 +284,13 @@ def load(where: str | Path, adapter: Path | None = None) -> tuple[Any, Any]:
         import transformers
     except ImportError:
         raise MissingExtraError("a local transformers model", EXTRA) from None
-    folder = _folder(where)
+    transformers.utils.logging.disable_progress_bar()  # bars are the caller's to draw
+    tokenizer = load_tokenizer(adapter if adapter and (adapter / "tokenizer.json").exists() else folder)
     try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(
-            adapter if adapter and (adapter / "tokenizer.json").exists() else folder, **_LOCAL
-        )
         dtype = "auto" if torch.cuda.is_available() else torch.float32
         model = transformers.AutoModelForCausalLM.from_pretrained(folder, use_safetensors=True, dtype=dtype, **_LOCAL)
     except Exception as error:  # the library raises whatever its files make it raise
         raise _unreadable(where, error) from None
-    if not tokenizer.is_fast or tokenizer.eos_token_id is None:
-        raise ConfigError(f"the tokenizer of {str(where)!r} is not a fast one with an end token; use another model")
     if torch.cuda.is_available():
         model = model.to("cuda")
     if adapter is not None:
@@ -308,6 +305,19 @@ def load(where: str | Path, adapter: Path | None = None) -> tuple[Any, Any]:
                 "distil it again on that model"
             ) from None
     return model.eval(), tokenizer
+
+
+def load_tokenizer(where: str | Path) -> Any:
+    """Raises: ConfigError: None there, or not a fast one with an end token."""
+    import transformers  # after `load` has seen that it is there
+
+    try:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(where, **_LOCAL)
+    except Exception as error:  # as above
+        raise _unreadable(where, error) from None
+    if not tokenizer.is_fast or tokenizer.eos_token_id is None:
+        raise ConfigError(f"the tokenizer of {str(where)!r} is not a fast one with an end token; use another model")
+    return tokenizer
 
 
 _LOCAL: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
