@@ -1,0 +1,39 @@
+"""How far a long run is, said on one stream; silent where there is none."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from typing import TextIO
+
+import click
+
+
+class Progress:
+    """Stages with a bar on a terminal, one line each elsewhere."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream
+
+    @contextlib.contextmanager
+    def stage(self, label: str, n: int) -> Iterator[Callable[[int], None]]:
+        """A stage of `n` parts; call what it gives with how many more are done."""
+        if self._stream is None:
+            yield lambda _: None
+            return
+        started = time.perf_counter()
+        if self._stream.isatty():
+            with click.progressbar(length=max(n, 1), label=label, file=self._stream, show_pos=n > 1) as bar:
+                yield bar.update
+                bar.update(0)
+            return
+        yield lambda _: None
+        self.say(f"{label}: {time.perf_counter() - started:.1f} s")
+
+    def say(self, text: str) -> None:
+        if self._stream is not None:
+            click.echo(text, file=self._stream)
+
+
+SILENT = Progress()

@@ -1,0 +1,113 @@
+"""What a result says of itself: versions, machine, time and cost; written whole or not at all.
+
+Covered: a crash, Ctrl-C or a full disk leave no half file and the older result as it was.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import os
+import platform
+import subprocess
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hearth import __version__
+from hearth.errors import RequestError, StoreError, StoreFullError
+
+_FULL_DISK = (28, 122)
+"""ENOSPC, EDQUOT."""
+
+
+def _cpu_s() -> float:
+    """CPU seconds of this process and of those it waited for."""
+    return sum(os.times()[:4])
+
+
+@dataclass(frozen=True, slots=True)
+class Stopwatch:
+    """Wall and CPU seconds since it was made."""
+
+    wall: float = field(default_factory=time.perf_counter)
+    cpu: float = field(default_factory=_cpu_s)
+
+    def read(self) -> dict[str, float]:
+        """`wall_s`, `cpu_s`."""
+        return {"wall_s": round(time.perf_counter() - self.wall, 2), "cpu_s": round(_cpu_s() - self.cpu, 2)}
+
+
+def origin() -> dict[str, object]:
+    """Where and by what a result was made: `version commit machine at`, one text each."""
+    return {
+        "version": __version__,
+        "commit": commit(),
+        "machine": f"{cpu_name()}, {os.cpu_count()} cores, {platform.system()} {platform.release()}, "
+        f"Python {platform.python_version()}",
+        "at": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+    }
+
+
+def commit() -> str:
+    """Short hash of HEAD of the source tree Hearth runs from, with `+` when its source differs; empty outside one."""
+    source = Path(__file__).resolve().parents[1]
+    if not (source.parents[1] / ".git").exists():
+        return ""
+    try:
+        head = _git(source, "rev-parse", "--short", "HEAD")
+        return head and head + ("+" if _git(source, "status", "--porcelain", "--", ".") else "")
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    done = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, timeout=10)
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def cpu_name() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
+
+
+def check_writable(path: Path) -> None:
+    """See before hours of work that the result can be written.
+
+    Raises:
+        RequestError: The folder is missing, is no folder, or may not be written to; or the path is a folder.
+    """
+    folder = path.absolute().parent
+    if path.is_dir():
+        raise RequestError(f"{str(path)!r} is a folder; name a file in it")
+    if not folder.is_dir():
+        raise RequestError(f"cannot write {str(path)!r}: there is no folder {str(folder)!r}; make it first")
+    if not os.access(folder, os.W_OK):
+        raise RequestError(f"cannot write {str(path)!r}: the folder may not be written to")
+
+
+def write_json(path: Path, document: Mapping[str, object]) -> None:
+    """Write a result. Raises: StoreError, StoreFullError (the file is as before)."""
+    write_bytes(path, (json.dumps(document, ensure_ascii=False, indent=2) + "\n").encode())
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Replace a file at once. Raises: StoreError, StoreFullError (the file is as before)."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        kind = StoreFullError if error.errno in _FULL_DISK else StoreError
+        raise kind(f"cannot write {str(path)!r}: {error.strerror}; it is as before") from None
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
