@@ -37,6 +37,7 @@ from hearth.planning.recall import RecallPlanner
 from hearth.protocols import Approver, CallContext, Encoder, LanguageModel, Planner, Tool
 from hearth.registry import Tools, load_tools
 from hearth.store import HomeLock, Store
+from hearth.tools import abilities
 from hearth.tools.contacts import entities
 from hearth.trace import CallRecord, Trace, UnfinishedEpisode
 from hearth.types import (
@@ -103,7 +104,7 @@ class Agent:
         self.trace = Trace(store)
         self.memory = EventMemory(store)
         self.folder = Folder(home / "owner", store)
-        self._tool_settings = settings.for_tools(environ)
+        self._tool_settings = {**settings.for_tools(environ), abilities.SETTINGS: abilities.abilities(tools.specs)}
         self._resources = resources
         self.executor = Executor(monitor, self.trace, self._call_context, self.folder)
         self.repairer = Repairer(planner, lambda plan: check_plan(plan, tools.specs), language)

@@ -118,7 +118,8 @@ def _tools(home: Path) -> str:
 def _policy(home: Path) -> str:
     rules = read_settings(home / "hearth.toml").policy
     Policy.from_settings(rules, load_tools(home).by_name)
-    return f"{len(rules)} rules; everything else that changes or sends something asks"
+    said = "1 rule" if len(rules) == 1 else f"{len(rules)} rules"
+    return f"{said}; everything else that changes or sends something asks"
 
 
 def _encoder(environ: Mapping[str, str]) -> str:

@@ -23,6 +23,7 @@ HELD_OUT = Path(__file__).parents[2] / "benchmarks" / "data" / "held_out_request
 CONSTANTS = {
     "text": {"timer", "alarm"},
     "list": {"shopping"},
+    "what": {"greeting", "thanks", "goodbye"},
     "kind": {"text", "image", "document", "spreadsheet", "audio", "video"},
     "repeat": {"daily", "weekly", "monthly", "yearly"},
 }

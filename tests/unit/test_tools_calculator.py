@@ -308,3 +308,12 @@ def test_contract() -> None:
     check_tool(convert_units, {"amount": 5, "from_unit": "miles", "to_unit": "km"}, call)
     assert calculate.spec.answer == "{text}."
     assert len(calculate.spec.examples) == 4
+
+
+@pytest.mark.parametrize(
+    ("amount", "unit", "wanted"),
+    [(1, "mile", "1 mile"), (5, "mile", "5 miles"), (6, "foot", "6 feet"), (3, "km", "3 km"), (70, "celsius", "70 c")],
+)
+def test_units_are_said_as_people_say_them(amount: float, unit: str, wanted: str) -> None:
+    target = "fahrenheit" if unit == "celsius" else "meter"
+    assert convert_units(amount, unit, target).text.startswith(wanted)

@@ -176,9 +176,10 @@ class Ballot:
         alike = {self._remembered.rows[row].id for row in same}
         return [c for rank, c in enumerate(found) if rank < N_CANDIDATES or alike & set(c.rests_on)]
 
-    def nearest_tool(self, unit: int) -> str:
-        """The tool whose own words are nearest."""
-        return self._offered.names[int(np.argmax(self._texts[:, unit]))]
+    def nearest_tool(self, unit: int, least: float) -> str:
+        """The tool whose own words are nearest; empty when none is as like as `least`."""
+        nearest = int(np.argmax(self._texts[:, unit]))
+        return self._offered.names[nearest] if self._texts[nearest, unit] >= least else ""
 
     def _leaning(self, unit: int, leaves: Sequence[str]) -> float:
         """How much the rule over all demonstrations means these tools."""

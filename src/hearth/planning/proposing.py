@@ -49,6 +49,8 @@ _THING_PRONOUNS = frozenset(listed("it that this them those these"))
 _PERSON_PRONOUNS = frozenset(listed("him her them he she they"))
 _HOPELESS = 4.0
 """A candidate with so much less support than the best is not filled."""
+_NEAR = 0.15
+"""A likeness of a tool's own words below which to offer the tool would be a joke."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ class Part:
     """Chance that these are the right tools, in [0, 1]."""
     rests_on: tuple[str, ...]
     nearest: str
-    """The tool to offer when this part is not served."""
+    """The tool to offer when this part is not served; empty when none says anything like it."""
 
     @property
     def is_nothing(self) -> bool:
@@ -122,7 +124,8 @@ class Proposal:
         weights = [math.exp(option.score - best.score) for option in ranked]
         same = sum(w for w, option in zip(weights, ranked) if option.tools == best.tools)
         something = next((option for option in ranked if not option.is_nothing), None)
-        nearest = something.candidate.leaves[-1] if something else self._ballot.nearest_tool(unit)
+        is_near = something is not None and something.candidate.text >= _NEAR
+        nearest = something.candidate.leaves[-1] if something and is_near else self._ballot.nearest_tool(unit, _NEAR)
         return Part(
             text=self._units[unit].said(),
             steps=tuple(best.bound.steps),

@@ -152,6 +152,7 @@ def _is_served(part: Part, offered: Offered) -> bool:
 _HARMLESS = frozenset({"add", "set", "remember", "draft", "write"})
 """First words of tools that only add something: what may be offered instead of what was asked."""
 _FALLBACK = "add_reminder"
+_ABILITIES = "list_abilities"
 _CANNOT = "I can't do that yet."
 _UNSURE = "I'm not sure what you mean, so I did nothing."
 _QUESTIONS = {
@@ -196,10 +197,12 @@ def _names_of(missing: Sequence[tuple[str, str]]) -> tuple[str, ...]:
 def _offer(part: Part, offered: Offered) -> Offer | None:
     """The nearest thing that can be done, in words to the owner."""
     spec = offered.tools.get(part.nearest)
+    if spec is None and _ABILITIES in offered.tools:
+        return Offer(_ABILITIES, "Ask “what can you do?” to see what I can.")
     if spec is None or (spec.effect != "none" and spec.name.partition("_")[0] not in _HARMLESS):
         spec = offered.tools.get(_FALLBACK)  # never offer to delete, move or send something instead
     if spec is None or not spec.description:
         return None
     said = re.split(r"[.,;:](?:\s|$)", spec.description)[0]
-    said = re.sub(r"\bthe owner's\b", "your", re.sub(r"\bthe owner\b(?!')", "you", said))
+    said = re.sub(r"\bthe owner's\b", "your", re.sub(r"\bthe owner( is\b)?(?!')", lambda m: "you are" if m[1] else "you", said))
     return Offer(spec.name, f"The nearest thing I can do: {said[0].lower() + said[1:]}.")

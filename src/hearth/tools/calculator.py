@@ -19,6 +19,8 @@ from hearth.tools.arithmetic import evaluate, evaluate_unit, number_text
 from hearth.tools.units import converted, registry, unit_text
 
 N_MAX_CHARACTERS = 500
+_PLURALS = {"foot": "feet", "inch": "inches", "stone": "stone", "century": "centuries"}
+_UNCOUNTED = frozenset({"feet", "fahrenheit", "kelvin", "percent"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +84,15 @@ def convert_units(amount: float, from_unit: str, to_unit: str) -> Quantity:
     end = evaluate_unit(_in_symbols(to_unit[:100]), to_unit)
     value = converted(registry().Quantity(_finite(amount), start), end, from_unit, to_unit)
     magnitude = _finite(value.magnitude, 12)
-    said = f"{number_text(amount, 12)} {from_unit.strip()}"
-    return Quantity(f"{said} = {number_text(magnitude, 6)} {target}", magnitude, target)
+    said = f"{number_text(amount, 12)} {_counted(from_unit.strip(), amount)}"
+    return Quantity(f"{said} = {number_text(magnitude, 6)} {_counted(target, magnitude)}", magnitude, target)
+
+
+def _counted(unit: str, amount: float) -> str:
+    """A unit's name in the plural where the amount asks for it; short signs and words of several parts stay."""
+    if amount == 1 or len(unit) < 4 or not unit.isalpha() or unit.endswith(("s", "hertz")) or unit in _UNCOUNTED:
+        return unit
+    return _PLURALS.get(unit, unit + "s")
 
 
 # ── Numbers as text ───────────────────────────────────────────────────────────────────────────────────────
