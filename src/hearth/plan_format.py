@@ -144,6 +144,21 @@ def read_tools(path: Path) -> dict[str, ToolSpec]:
     return specs
 
 
+def read_graph(path: Path) -> frozenset[tuple[str, str]]:
+    """Links of a `graph_desc.json`.
+
+    Raises:
+        RequestError: Unreadable, or not of that form.
+    """
+    try:
+        links = json.loads(path.read_bytes())["links"]
+        return frozenset((str(link["source"]), str(link["target"])) for link in links)
+    except OSError as error:
+        raise RequestError(f"cannot read the graph {str(path)!r}: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise RequestError(f"{path}: {error!r}; expected {{'links': [{{'source', 'target'}}]}}") from None
+
+
 def _spec(tool: _Tool) -> ToolSpec:
     returns, fields, field_texts = "any", dict[str, str](), dict[str, str]()
     if isinstance(tool.returns, str):

@@ -15,13 +15,12 @@ from hearth.bench.datasets import (
     domain_rounds,
     graph_of,
     random_split,
-    read_graph,
     read_plans,
     read_tool_file,
     tool_split,
 )
 from hearth.errors import RequestError
-from hearth.plan_format import plan_from_json
+from hearth.plan_format import plan_from_json, read_graph
 from hearth.types import ToolSpec
 
 TOOLS = {name: ToolSpec(name, name, domain=domain) for name, domain in (("a", "x"), ("b", "y"), ("c", "x"), ("d", "y"))}

@@ -6,7 +6,6 @@ Read through `plan_format`, so a benchmark sees what `hearth learn` sees. Nothin
 from __future__ import annotations
 
 import hashlib
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from hearth.bench.arguments import GoldCall
-from hearth.bench.metrics import Link, PlanGraph
+from hearth.bench.metrics import PlanGraph
 from hearth.errors import HearthError, RequestError
 from hearth.plan_format import demonstration_from_json, read_jsonl, read_tools, right_values
 from hearth.types import Demonstration, Plan, ToolSpec
@@ -130,21 +129,6 @@ def gold_of(plan: Plan) -> Gold:
 def read_tool_file(path: Path) -> dict[str, ToolSpec]:
     """Tools of a `tool_desc.json`. Raises: RegistryError."""
     return read_tools(path)
-
-
-def read_graph(path: Path) -> frozenset[Link]:
-    """Links of a `graph_desc.json`.
-
-    Raises:
-        RequestError: Unreadable, or not of that form.
-    """
-    try:
-        links = json.loads(path.read_bytes())["links"]
-        return frozenset((str(link["source"]), str(link["target"])) for link in links)
-    except OSError as error:
-        raise RequestError(f"cannot read the graph {str(path)!r}: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError) as error:
-        raise RequestError(f"{path}: {error!r}; expected {{'links': [{{'source', 'target'}}]}}") from None
 
 
 def graph_of(plan: Plan) -> PlanGraph:
