@@ -14,6 +14,7 @@ import pytest
 from tests.e2e.conftest import Hearth
 
 from hearth import cli
+from hearth.schema import MIGRATIONS
 from hearth.demo.run import MAX_LINE_BYTES, read_requests
 
 LOUD = '''
@@ -139,7 +140,7 @@ def test_only_a_damaged_database_is_repaired(home: Path, hearth: Hearth) -> None
     assert sorted(home.iterdir()) == before
     path.write_bytes(newer[:8192] + os.urandom(4096) + newer[12288:])
     with contextlib.closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA user_version=4")
+        connection.execute(f"PRAGMA user_version={len(MIGRATIONS)}")
     assert "The damaged database is kept as" in hearth("doctor", "--repair").out
 
 
