@@ -14,8 +14,8 @@ import pytest
 from tests.e2e.conftest import Hearth
 
 from hearth import cli
-from hearth.schema import MIGRATIONS
 from hearth.demo.run import MAX_LINE_BYTES, read_requests
+from hearth.schema import MIGRATIONS
 
 LOUD = '''
 import threading, time
