@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hearth.models.heads import Heads, RandomFeatures, Target
+from hearth.models.features import RandomFeatures
+from hearth.models.heads import Heads, Target
 
 N_INPUTS, N_FEATURES = 6, 40
 MAP = RandomFeatures(N_INPUTS, N_FEATURES, seed=1)

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from hearth.errors import StoreCorruptError, StoreError, StoreFullError, StoreVersionError
 from hearth.models import heads as module
-from hearth.models.heads import UNIT, Heads, RandomFeatures
+from hearth.models.features import UNIT, RandomFeatures
+from hearth.models.heads import Heads
 
 
 def some(n: int = 30, n_features: int = 50, seed: int = 0) -> tuple[NDArray[np.float32], list[dict[str, float]]]:
@@ -48,7 +49,8 @@ def test_prediction_is_the_ridge_solution() -> None:
     x = features.astype(np.float64) / UNIT
     y = np.array([[target.get(name, 0.0) for name in heads.outputs] for target in targets])
     wanted = np.linalg.solve(x.T @ x + 0.2 * np.eye(50), x.T @ y)
-    assert np.abs(heads.predict(features) - x @ wanted).max() < 1e-5
+    assert np.abs(x @ (heads.weights * UNIT) - x @ wanted).max() < 1e-6
+    assert np.abs(heads.predict(features) - x @ wanted).max() < 1e-3
 
 
 def test_a_weight_counts_as_that_many_demonstrations() -> None:

@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 from hearth.models.scripted import HashEncoder
-from hearth.planning.candidates import FEATURES, Counts, Evidence, candidates, features, set_of
+from hearth.planning.candidates import ENDS, Counts, Evidence, Grounds, Sequence_, candidates, set_of
 from hearth.planning.reading import Reader, ReadingOptions, segments
+from hearth.planning.signs import FEATURES, features
 from hearth.planning.student import Student, StudentOptions
 from hearth.planning.weighing import chance, fit_logistic, fit_weigher
+from hearth.protocols import Proposal
 from hearth.types import Demonstration, Plan, Step, ToolSpec
 
 OPTIONS = StudentOptions(reading=ReadingOptions(n_random=160, n_words=96, n_clause=96), n_fit=60)
@@ -215,38 +217,80 @@ def test_a_reading_does_not_depend_on_company() -> None:
     texts = ["call Anna", "", "book a table, then tell Ben and Eve about it 42"]
     for text, together in zip(texts, reader.read(texts)):
         (alone,) = reader.read([text])
-        assert np.array_equal(alone.text, together.text)
+        assert np.array_equal(alone.pooled, together.pooled)
         assert np.array_equal(alone.clauses, together.clauses)
+        assert np.array_equal(reader.text_features([alone]), reader.text_features([together]))
 
 
 # ── Candidates and weighing ───────────────────────────────────────────────────────────────────────────────
 
 
 def evidence(**changes: object) -> Evidence:
+    links = [(a, b) for a in ("a", "b", "c", ENDS) for b in ("a", "b", "c", ENDS)]
     given = Evidence(
-        {"a": 0.9, "b": 0.8, "c": 0.1}, {}, {}, lambda a, b: 0.9 if (a, b) == ("b", "a") else 0.1, {}, {2: 0.9},
-        [("c",)], [(("c",), 1.0)], 0.5,
-    )  # fmt: skip
+        {"a": 0, "b": 1, "c": 2},
+        np.array([0.9, 0.8, 0.1]),
+        np.zeros(3),
+        np.zeros(3),
+        np.full(3, 0.5),
+        np.array([0.9 if link == ("b", "a") else 0.1 for link in links], dtype=np.float32),
+        {link: column for column, link in enumerate(links)},
+        {2: 0.9},
+        [("c",)],
+        [(("c",), 1.0)],
+        0.5,
+        np.zeros(3, dtype=np.bool_),
+    )
     return replace(given, **changes)  # type: ignore[arg-type]
 
 
+def signs_of(found: list[Sequence_], given: Evidence, counts: Counts) -> list[dict[str, float]]:
+    return [dict(zip(FEATURES, row)) for row in features(found, Grounds(given, counts))]
+
+
 def test_the_likeliest_set_comes_in_its_likeliest_order() -> None:
-    assert candidates(evidence(), Counts(), 1) == [("c",), ("b", "a"), ("a", "b")]
+    assert candidates(Grounds(evidence(), Counts()), 1) == [("c",), ("b", "a"), ("a", "b")]
 
 
 def test_where_a_tool_is_said_decides_an_order_that_links_leave_open() -> None:
-    found = candidates(evidence(link=lambda a, b: 0.1, said={"a": 0.0, "b": 1.0}), Counts(), 1)
-    assert found[1:] == [("a", "b"), ("b", "a")]
+    given = evidence(predicted=np.full(16, 0.1, dtype=np.float32), said=np.array([0.0, 1.0, 0.5]))
+    assert candidates(Grounds(given, Counts()), 1)[1:] == [("a", "b"), ("b", "a")]
 
 
 def test_a_left_out_sequence_taught_once_is_no_known_one() -> None:
     counts = Counts()
     counts.add(("c",))
     mine = evidence(left_out=("c",))
-    assert ("c",) not in candidates(mine, counts, 0)
-    signs = dict(zip(FEATURES, features([("c",)], mine, counts)[0]))
-    assert signs["known"] == 0
-    assert dict(zip(FEATURES, features([("c",)], evidence(), counts)[0]))["known"] == 1
+    assert ("c",) not in candidates(Grounds(mine, counts), 0)
+    assert signs_of([("c",)], mine, counts)[0]["known"] == 0
+    assert signs_of([("c",)], evidence(), counts)[0]["known"] == 1
+
+
+def test_signs_of_sequences_do_not_depend_on_company() -> None:
+    found: list[Sequence_] = [("a",), ("b", "a"), ("a", "b"), ("a", "b", "c"), ("a", "c", "a")]
+    counts = Counts()
+    counts.add(("b", "a"))
+    together = signs_of(found, evidence(), counts)
+    assert [signs_of([one], evidence(), counts)[0] for one in found] == together
+    assert together[1]["order_log"] > together[2]["order_log"]
+    assert together[1]["links_new"] == 0
+    assert together[4]["tools_fit"] == pytest.approx(0.8 - 0.8)  # a tool used twice is wanted once
+
+
+def test_a_trained_model_has_its_say() -> None:
+    proposal = Proposal({"a": 0.9, "c": 0.8}, ((("a", "c"), -0.1), (("a",), -3.0)), {("a", "c"): -0.2})
+    given = evidence(proposal=proposal)
+    assert ("a", "c") in candidates(Grounds(given, Counts()), 0)
+    first, second, other = signs_of([("a", "c"), ("a",), ("b",)], given, Counts())
+    assert first["beam_log"] > second["beam_log"] > other["beam_log"]
+    assert first["trained_fit"] > second["trained_fit"] > other["trained_fit"]
+    assert (first["beam_first"], second["beam_first"], other["beam"]) == (1, 0, 0)
+    assert signs_of([("a", "c")], evidence(), Counts())[0]["beam_log"] == 0
+
+
+def test_tools_a_trained_model_makes_up_are_in_no_candidate() -> None:
+    given = evidence(proposal=Proposal({"x": 0.9}, ((("a", "x"), -0.1), ((), -0.2)), {}))
+    assert all(tool in "abc" for sequence in candidates(Grounds(given, Counts()), 3) for tool in sequence)
 
 
 def test_counts_go_back_to_nothing() -> None:

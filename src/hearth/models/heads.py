@@ -1,6 +1,6 @@
 """Heads solved in closed form: what was learnt one by one, removed or merged equals what is learnt at once.
 
-Features are whole numbers (`RandomFeatures` rounds them) and weights and targets are multiples of 1/256, so the kept
+Features are whole numbers (`features.RandomFeatures` rounds them), weights and targets multiples of 1/256, so the kept
 statistics, the Gram matrix A = Σ w φφᵀ and the moments B = Σ w φyᵀ, are sums that float64 holds exactly. In whatever
 order, in whatever chunks, and after whatever was added and removed in between, the same demonstrations leave the same
 statistics to the last bit; a removed demonstration leaves no trace at all. Weights W = (A + λI)⁻¹B follow from them:
@@ -20,78 +20,28 @@ import json
 import os
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hearth.errors import StoreCorruptError, StoreError, StoreFullError, StoreVersionError
+from hearth.models.features import UNIT, Floats, Rows
 
-Floats = NDArray[np.float64]
-Rows = NDArray[np.floating] | NDArray[np.signedinteger]
 Target = Mapping[str, float]
 """Output name → wanted value; outputs not named are wanted to be 0."""
 
 FORMAT_VERSION = 1
-UNIT = 4096
-"""A feature vector of length one is rounded after being stretched to this length."""
 GRAIN = 256
 """Weights and targets are rounded to multiples of 1/GRAIN."""
-INPUT_GRAIN = 2048
-_DIRECTION_GRAIN = 256
-"""Inputs and directions are rounded to multiples of these fractions: their products are then added exactly."""
 _LARGEST = 2.0**44
 """Sums beyond this could leave the range in which float64 adds multiples of GRAIN⁻¹ exactly (2⁵³/256)."""
 _N_FRESH = 128
 """So many corrections are kept apart before they are folded into the inverse."""
+_N_BLANK = 256
+"""Beginning from nothing, so many rows are kept as they are: no matrix of n_features² is made for them."""
 _TOLERANCE = 1e-9
 """Relative residual of the inverse above which it is computed anew."""
-
-
-@dataclass(frozen=True)
-class RandomFeatures:
-    """A fixed random map of vectors to `n_features` whole numbers: rectified projections on orthogonal directions.
-
-    Its inner products approach an arc-cosine kernel; orthogonal directions lower the error at no cost.
-
-    Source:
-        Cho & Saul 2009, Kernel methods for deep learning, section 2; Yu et al. 2016, Orthogonal random features,
-        https://arxiv.org/abs/1610.09072
-    """
-
-    n_inputs: int
-    n_features: int
-    seed: int = 0
-    threshold: float = 0.5
-    """What a projection must exceed, in units of its own standard deviation over the sphere."""
-
-    @cached_property
-    def _directions(self) -> Floats:
-        drawn = np.random.Generator(np.random.PCG64(self.seed))
-        blocks: list[Floats] = []
-        while sum(block.shape[1] for block in blocks) < self.n_features:
-            q, r = np.linalg.qr(drawn.normal(size=(self.n_inputs, self.n_inputs)))
-            lengths = np.sqrt(drawn.chisquare(self.n_inputs, size=self.n_inputs))
-            blocks.append(q * np.sign(np.diag(r)) * lengths)
-        return np.rint(np.hstack(blocks)[:, : self.n_features] * _DIRECTION_GRAIN) / _DIRECTION_GRAIN
-
-    @cached_property
-    def _scale(self) -> float:
-        """Makes the mean square length 1 on the unit sphere: E[max(z - b, 0)²] of a standard normal z."""
-        z = np.linspace(self.threshold, self.threshold + 12, 20_001)
-        density = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
-        return float(1 / np.sqrt(np.sum((z - self.threshold) ** 2 * density) * (z[1] - z[0]) * self.n_features))
-
-    def of(self, vectors: Rows, length: float = 1.0) -> NDArray[np.float32]:
-        """Features of unit `vectors` [n, n_inputs]: whole numbers [n, n_features], about UNIT * `length` long.
-
-        Inputs are rounded too, so that a vector has the same features alone, in a batch and on another machine.
-        """
-        rounded = np.rint(np.asarray(vectors, dtype=np.float64) * INPUT_GRAIN) / INPUT_GRAIN
-        projected = np.maximum(rounded @ self._directions - self.threshold, 0) * (self._scale * UNIT * length)
-        return np.rint(projected).astype(np.float32)
 
 
 class Heads:
@@ -120,9 +70,13 @@ class Heads:
         self._outputs: dict[str, int] = {}
         self.weight_seen = 0.0
         """Sum of the weights of all demonstrations held."""
+        self.can_learn = True
+        """False when there are solved weights alone, without the statistics."""
         self.n_solved = 0
         """How often the inverse was computed from nothing."""
         self._inverse: Floats | None = None
+        self._is_blank = True
+        """The inverse is that of λI, and is not written out; all rows are among the fresh ones."""
         self._solution = np.zeros((n_features, 0))
         self._quick: NDArray[np.float32] | None = None
         self._fresh: list[tuple[Floats, Floats, Floats]] = []
@@ -198,6 +152,8 @@ class Heads:
         self._forget_solution()
 
     def _change(self, features: Rows, targets: Sequence[Target], weights: Sequence[float] | None, sign: float) -> None:
+        if not self.can_learn:
+            raise ValueError("these heads hold solved weights alone; learn anew from the demonstrations")
         rows, kept = self._checked(features, targets, weights)
         wanted = {name: None for target in targets for name, value in target.items() if np.rint(value * GRAIN)}
         if sign < 0:
@@ -213,10 +169,10 @@ class Heads:
         self._moments[:, touched] += (rows * signed[:, None]).T @ values[:, touched]
         self._mass[touched] += signed @ (values[:, touched] != 0)
         self.weight_seen += float(signed.sum())
-        if self._inverse is not None and 4 * len(rows) < self.n_features:
+        if (self._is_blank or self._inverse is not None) and 4 * len(rows) < self.n_features:
             self._fresh.append((rows, signed, values))
             self._correction = None
-            if sum(len(waiting[0]) for waiting in self._fresh) > _N_FRESH:
+            if sum(len(waiting[0]) for waiting in self._fresh) > (_N_BLANK if self._is_blank else _N_FRESH):
                 self._fold_in()
         else:
             self._forget_solution()
@@ -296,10 +252,19 @@ class Heads:
 
     def _forget_solution(self) -> None:
         self._inverse, self._quick, self._correction, self._fresh = None, None, None, []
+        self._is_blank = False
+        if self.weight_seen == 0 and not self._gram.any():
+            self._start_blank()
+
+    def _start_blank(self) -> None:
+        self._is_blank, self._inverse = True, None
+        self._solution = np.zeros((self.n_features, len(self._outputs)))
 
     def solve(self) -> None:
         """Bring the weights up to date now rather than at the next prediction; O(D³ + D² C) after a large change."""
-        if self._inverse is None:
+        if not self.can_learn:
+            return
+        if self._inverse is None and not self._is_blank:
             regular = self._gram.copy()
             regular[np.diag_indices_from(regular)] += self._lambda
             inverse = np.asarray(np.linalg.inv(regular), dtype=np.float64)
@@ -308,28 +273,46 @@ class Heads:
             self._quick = None
             self.n_solved += 1
         if self._quick is None:
-            self._quick = self._solution.astype(np.float32)
+            self._quick = _rounded(self._solution)
 
     def settle(self) -> None:
         """Solve, and fold in what is waiting: predictions are then at their fastest."""
         self._fold_in()
         self.solve()
 
+    def renew(self) -> None:
+        """Solve anew from the statistics, outputs in the order of their names: however the same demonstrations came
+        here, and whatever else came and went, the weights are then the same to the last bit."""
+        order = sorted(range(len(self._outputs)), key=list(self._outputs).__getitem__)
+        names = list(self._outputs)
+        self._outputs = {names[column]: place for place, column in enumerate(order)}
+        self._moments = np.ascontiguousarray(self._moments[:, order])
+        self._mass = self._mass[order]
+        self._solution = self._solution[:, order]
+        self._forget_solution()
+        self.solve()
+
     def _corrected(self) -> tuple[Floats, Floats] | None:
         """Rows U and C such that the weights are W + UᵀC (Woodbury), for what has not been folded in."""
-        if self._correction is None and self._fresh and self._inverse is not None:
+        if self._correction is None and self._fresh:
             rows, signed, values = (np.concatenate(part) for part in zip(*self._fresh))
-            moved = rows @ self._inverse
+            moved = self._through_inverse(rows)
             inner = moved @ rows.T
             inner[np.diag_indices_from(inner)] += 1 / signed
             self._correction = moved, np.linalg.solve(inner, values - rows @ self._solution)
         return self._correction
 
+    def _through_inverse(self, rows: Floats) -> Floats:
+        return rows / self._lambda if self._inverse is None else rows @ self._inverse
+
     def _fold_in(self) -> None:
         """Put all waiting rows into inverse and weights, then see that the inverse still is one."""
         correction = self._corrected()
-        if correction is None or self._inverse is None:
+        if correction is None:
             return
+        if self._inverse is None:
+            self._inverse = np.diag(np.full(self.n_features, 1 / self._lambda))
+            self._is_blank = False
         moved, change = correction
         rows, signed = (np.concatenate(part) for part in list(zip(*self._fresh))[:2])
         inner = moved @ rows.T
@@ -359,7 +342,7 @@ class Heads:
         """Outputs for whole-number features [n, n_features], shape [n, n_outputs]; O(D C) each."""
         self.solve()
         assert self._quick is not None
-        predicted = np.asarray(features, dtype=np.float32) @ self._quick
+        predicted = np.asarray(np.asarray(features, dtype=np.float32) @ self._quick, dtype=np.float32)
         correction = self._corrected()
         if correction:
             predicted += ((np.asarray(features, dtype=np.float64) @ correction[0].T) @ correction[1]).astype(np.float32)
@@ -377,9 +360,9 @@ class Heads:
         """
         self._fold_in()
         predicted = self.predict(features)
-        assert self._inverse is not None
         rows = np.asarray(features, dtype=np.float32)
-        moved = rows @ self._inverse.astype(np.float32)
+        inverse = self._inverse.astype(np.float32) if self._inverse is not None else np.float32(1 / self._lambda)
+        moved = rows @ inverse if isinstance(inverse, np.ndarray) else rows * inverse
         wanted = np.zeros_like(predicted)
         for row, target in enumerate(targets):
             for name, value in target.items():
@@ -394,6 +377,25 @@ class Heads:
             residual[start:end] = np.linalg.solve(kept, residual[start:end])
             start = end
         return wanted - residual
+
+    # ── Weights alone ─────────────────────────────────────────────────────────────────────────────────────────
+
+    def solved(self) -> NDArray[np.float32]:
+        """The weights that predict, shape [n_features, n_outputs]: see `packed`."""
+        self.settle()
+        assert self._quick is not None
+        return self._quick
+
+    @classmethod
+    def of_solved(
+        cls, outputs: Sequence[str], weights: NDArray[np.float32], *, ridge: float = 0.1, fingerprint: str = ""
+    ) -> Heads:
+        """Heads that predict as those whose `solved` weights these are, to the last bit, and learn nothing."""
+        heads = cls(len(weights), ridge=ridge, fingerprint=fingerprint)
+        heads._outputs = {name: place for place, name in enumerate(outputs)}
+        heads._quick = weights
+        heads.can_learn = False
+        return heads
 
     # ── Files ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -486,6 +488,7 @@ class Heads:
         self._solution = np.zeros_like(self._moments)
         self._outputs = {str(name): place for place, name in enumerate(names)}
         self.weight_seen = float(str(header["weight_seen"]))
+        self._forget_solution()
 
 
 def _as_integers(values: Floats) -> tuple[int, NDArray[np.signedinteger]]:
@@ -495,6 +498,21 @@ def _as_integers(values: Floats) -> tuple[int, NDArray[np.signedinteger]]:
     whole = np.rint(values * grain)
     largest = float(np.abs(whole).max(initial=0))
     return grain, whole.astype(np.int16 if largest < 2**15 else np.int32 if largest < 2**31 else np.int64)
+
+
+def packed(weights: NDArray[np.float32]) -> tuple[int, NDArray[np.float16]]:
+    """Weights as `Heads.solved` gives them: an exponent and half as many bytes."""
+    exponent = 12 - int(np.frexp(np.abs(weights).max(initial=0.0))[1])
+    return exponent, np.ldexp(weights, exponent).astype(np.float16)
+
+
+def unpacked(exponent: int, halves: NDArray[np.float16]) -> NDArray[np.float32]:
+    return np.asarray(np.ldexp(halves.astype(np.float32), -exponent), dtype=np.float32)
+
+
+def _rounded(weights: Floats) -> NDArray[np.float32]:
+    """To 11 bits: predictions move by less than 1/1000, and what is saved is what is used."""
+    return unpacked(*packed(weights.astype(np.float32)))
 
 
 def _sync_folder(folder: Path) -> None:

@@ -1,29 +1,34 @@
-"""Tool sequences that might serve a request, each with what speaks for it, as numbers.
+"""Tool sequences that might serve a request, from what is known of it.
 
-Two sources: sequences seen before, and new ones put together from the tools that score highest, in the order that the
-links between them suggest. What is proposed and the features depend on the evidence alone.
+Three sources: sequences seen before, new ones put together from the tools that score highest, in the order that the
+links between them suggest, and those that a trained model proposes. What is proposed depends on the evidence alone.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from itertools import pairwise, permutations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hearth.protocols import Proposal
+
 Floats = NDArray[np.float64]
 Sequence_ = tuple[str, ...]
 ENDS = ""
 """Stands before the first tool and after the last in the links of a sequence."""
-_MOST_STEPS = 5
+MOST_STEPS = 5
+"""Longer sequences are known ones or a trained model's; their orders are not compared."""
 _N_TOOLS = 8
 _N_ORDERS = 2
 """Orders proposed of each set."""
 _FLOOR = 0.01
+_RARE_LINK = 0.4
+"""How likely a link is of two wanted tools, one of which was hardly ever taught."""
 
 
 def steps_of(sequence: Sequence_) -> list[tuple[str, str]]:
@@ -64,20 +69,24 @@ class Counts:
                         del counter[key]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Evidence:
-    """What is known of one request."""
+    """What is known of one request. Arrays have one entry for each tool on offer."""
 
-    tools: Mapping[str, float]
-    """How likely each tool is, from the whole text; tools not named: 0."""
-    clause_best: Mapping[str, float]
+    place: Mapping[str, int]
+    """Tools on offer and their places in the arrays."""
+    tools: Floats
+    """How likely each tool is, from the whole text."""
+    clause_best: Floats
     """The same from the clause that suggests the tool most."""
-    clause_any: Mapping[str, float]
+    clause_any: Floats
     """The same, of any clause (noisy or)."""
-    link: Callable[[str, str], float]
-    """How likely one tool directly follows another."""
-    said: Mapping[str, float]
-    """Where in the request a tool's clause stands, 0 to 1."""
+    said: Floats
+    """Where in the request a tool's clause stands, 0 to 1; one half where that is not known."""
+    predicted: NDArray[np.float32]
+    """Outputs of the heads for the whole text."""
+    link_columns: Mapping[tuple[str, str], int]
+    """Which of them says how likely one tool directly follows another."""
     sizes: Mapping[int, float]
     """How likely the plan has so many steps."""
     known: Sequence[Sequence_]
@@ -86,19 +95,87 @@ class Evidence:
     """Sequences of the most similar demonstrations, with weights that add up to 1."""
     nearest: float
     """Likeness of the most similar demonstration."""
-    rare: frozenset[str] = frozenset()
+    is_rare: NDArray[np.bool_]
     """Tools taught so seldom that a link never seen says nothing against it."""
+    proposal: Proposal | None = None
+    """What the trained model says, where there is one."""
     left_out: Sequence_ | None = None
     """When fitting: this request's own sequence, which counts as taught once less."""
 
+    @cached_property
+    def votes(self) -> dict[str, float]:
+        """Weight of the neighbours that use each tool."""
+        found: dict[str, float] = {}
+        for sequence, weight in self.neighbours:
+            for tool in set(sequence):
+                found[tool] = found.get(tool, 0.0) + weight
+        return found
 
-def candidates(evidence: Evidence, counts: Counts, n_free: int) -> list[Sequence_]:
-    """Known sequences worth a look, and `n_free` new ones; each once, in a fixed order."""
+
+class Grounds:
+    """What bears on the candidates of one request, as arrays over the few tools they use; the last entry is the end."""
+
+    def __init__(self, evidence: Evidence, counts: Counts) -> None:
+        self.evidence, self.counts = evidence, counts
+        self.top = _top_tools(evidence)
+        used = dict.fromkeys(tool for tool, _ in self.top)
+        for sequence in (*evidence.known, *(sequence for sequence, _ in evidence.neighbours)):
+            used.update(dict.fromkeys(sequence))
+        if evidence.proposal is not None:
+            for sequence, _ in evidence.proposal.sequences:
+                used.update(dict.fromkeys(tool for tool in sequence if tool in evidence.place))
+        self.names = [*used, ENDS]
+        self.place = {name: k for k, name in enumerate(self.names)}
+        rows = np.array([evidence.place[name] for name in self.names[:-1]], dtype=np.int64)
+        self.tools = np.append(evidence.tools[rows], 0.0)
+        self.best = np.append(evidence.clause_best[rows], 0.0)
+        self.any = np.append(evidence.clause_any[rows], 0.0)
+        self.said = np.append(evidence.said[rows], 0.5)
+        self.is_rare = np.append(evidence.is_rare[rows], False)
+        self.is_end = np.array([name == ENDS for name in self.names])
+        self._links()
+
+    def _links(self) -> None:
+        """`link`, how likely b follows a; `n_links`, how often it was taught; `strength`, both with what is said first.
+
+        All have shape [n_names, n_names].
+        """
+        e, names = self.evidence, self.names
+        get, count = e.link_columns.get, self.counts.links.get
+        columns = np.array([[get((a, b), -1) for b in names] for a in names])
+        taught = np.array([[count((a, b), 0) for b in names] for a in names], dtype=np.float64)
+        if e.left_out is not None:
+            for a, b in set(steps_of(e.left_out)):
+                if a in self.place and b in self.place:
+                    taught[self.place[a], self.place[b]] = max(taught[self.place[a], self.place[b]] - 1, 0)
+        link = np.where(columns >= 0, np.append(e.predicted, 0.0)[columns], 0.0)
+        either = self.is_rare[:, None] | self.is_rare
+        likely = np.where(self.is_end, 1.0, self.tools)
+        self.link = np.where(either, np.maximum(link, _RARE_LINK * np.minimum(likely[:, None], likely)), link)
+        self.n_links = np.where(either, np.maximum(taught, 1.0), taught)
+        before = np.array([self.counts.tools[name] for name in names[:-1]] + [self.counts.sequences.total()])
+        start, end = np.where(self.is_end, 0.0, self.said), np.where(self.is_end, 1.0, self.said)
+        share = 0.3 * np.log(0.01 + taught / (1 + before[:, None]))
+        self.strength = np.log(np.maximum(self.link, _FLOOR)) + share + end - start[:, None]
+
+    def paths(self, found: Sequence[Sequence_]) -> NDArray[np.int64]:
+        """Places of the tools of sequences of one length, with both ends, shape [n, length + 2]."""
+        end = len(self.names) - 1
+        return np.array([[end, *(self.place[tool] for tool in sequence), end] for sequence in found])
+
+
+def candidates(grounds: Grounds, n_free: int) -> list[Sequence_]:
+    """Known sequences worth a look, those a trained model proposes, and `n_free` new sets; each once, in order."""
+    evidence = grounds.evidence
     own = evidence.left_out
     found = dict.fromkeys([*evidence.known, *(sequence for sequence, _ in evidence.neighbours)])
-    if own is not None and counts.sequences[own] == 1:
+    if own is not None and grounds.counts.sequences[own] == 1:
         found.pop(own, None)
-    for sequence in _free(evidence, counts, n_free):
+    if evidence.proposal is not None:
+        for sequence, _ in evidence.proposal.sequences:
+            if sequence and all(tool in evidence.place for tool in sequence):
+                found[sequence] = None
+    for sequence in _free(grounds, n_free):
         found[sequence] = None
     return list(found)
 
@@ -106,185 +183,74 @@ def candidates(evidence: Evidence, counts: Counts, n_free: int) -> list[Sequence
 class Known:
     """Taught sequences as arrays, to find those that fit a prediction."""
 
-    def __init__(self, counts: Counts, tools: Mapping[str, int], columns: Mapping[str, int]) -> None:
-        """Those whose every tool is on offer (`tools`: name → place); `columns` are the outputs of the heads."""
+    def __init__(self, counts: Counts, tools: Mapping[str, int], link_columns: Mapping[tuple[str, str], int]) -> None:
+        """Those whose every tool is on offer (`tools`: name → place)."""
         self.sequences = sorted(s for s in counts.sequences if all(tool in tools for tool in s))
-        self._tools = np.zeros((len(self.sequences), len(tools)), dtype=np.float32)
-        self._links = np.zeros((len(self.sequences), len(columns)), dtype=np.float32)
-        for row, sequence in enumerate(self.sequences):
-            self._tools[row, [tools[tool] for tool in sequence]] = 1.0
-            places = [columns[name] for a, b in steps_of(sequence) if (name := f"l {a} > {b}") in columns]
-            self._links[row, places] = 1.0
+        self._tools = _padded([[tools[tool] for tool in dict.fromkeys(s)] for s in self.sequences])
+        links = [dict.fromkeys(link_columns.get(link, -1) for link in steps_of(s)) for s in self.sequences]
+        self._links = _padded([[column for column in mine if column >= 0] for mine in links])
 
-    def best(self, tools: NDArray[np.float32], predicted: NDArray[np.float32], n: int) -> list[Sequence_]:
+    def best(self, tools: Floats, predicted: NDArray[np.float32], n: int) -> list[Sequence_]:
         """The `n` that fit scores of tools, shape [n_tools], and the heads' outputs, best first."""
         if not self.sequences:
             return []
-        fit = self._tools @ (2 * tools - 1)
+        fit = np.append(2 * tools - 1, 0.0)[self._tools].sum(axis=1)
         if predicted.size:
-            fit = fit + 0.5 * (self._links @ (2 * predicted - 1))
+            fit = fit + 0.5 * np.append(2 * predicted - 1, 0.0)[self._links].sum(axis=1)
         return [self.sequences[int(row)] for row in np.argsort(-fit, kind="stable")[:n]]
+
+
+def _padded(rows: Sequence[Sequence[int]]) -> NDArray[np.int64]:
+    """Rows of places, filled up with -1."""
+    found = np.full((len(rows), max((len(row) for row in rows), default=0)), -1)
+    for k, row in enumerate(rows):
+        found[k, : len(row)] = row
+    return found
 
 
 @cache
 def _subsets(n: int) -> NDArray[np.bool_]:
-    """All subsets of n things with 1 to _MOST_STEPS members, shape [n_subsets, n]."""
+    """All subsets of n things with 1 to MOST_STEPS members, shape [n_subsets, n]."""
     bits = (np.arange(1, 2**n)[:, None] >> np.arange(n)) & 1
-    return np.asarray(bits[bits.sum(axis=1) <= _MOST_STEPS], dtype=np.bool_)
+    return np.asarray(bits[bits.sum(axis=1) <= MOST_STEPS], dtype=np.bool_)
 
 
 @cache
-def _orders(n: int) -> NDArray[np.int64]:
-    return np.array(list(permutations(range(n))), dtype=np.int64)
+def orders_of(n: int) -> NDArray[np.int64]:
+    """All orders of n things, the given one first, shape [n!, n]."""
+    return np.array(list(permutations(range(n))), dtype=np.int64).reshape(-1, n)
 
 
-def _free(evidence: Evidence, counts: Counts, n_free: int) -> list[Sequence_]:
-    """The likeliest sets of the likeliest tools, each in its likeliest order."""
-    if not n_free:
+def _top_tools(evidence: Evidence) -> list[tuple[str, float]]:
+    """The likeliest tools, by all that is known."""
+    mixed = evidence.tools + 0.5 * evidence.clause_any
+    for tool, vote in evidence.votes.items():
+        if tool in evidence.place:
+            mixed[evidence.place[tool]] += 0.3 * vote
+    mixed = np.minimum(mixed / 1.5, 1.0)
+    n = min(_N_TOOLS, len(mixed))
+    rows = np.sort(np.argpartition(-mixed, n - 1)[:n]) if n else np.zeros(0, dtype=np.int64)
+    names = list(evidence.place)
+    return [(names[row], float(mixed[row])) for row in rows[np.argsort(-mixed[rows], kind="stable")]]
+
+
+def _free(grounds: Grounds, n_free: int) -> list[Sequence_]:
+    """The likeliest sets of the likeliest tools, each in its likeliest orders."""
+    if not n_free or not grounds.top:
         return []
-    votes: dict[str, float] = {}
-    for sequence, weight in evidence.neighbours:
-        for tool in set(sequence):
-            votes[tool] = votes.get(tool, 0.0) + weight
-    mixed = {
-        tool: min(1.0, (p + 0.3 * votes.get(tool, 0.0) + 0.5 * evidence.clause_any.get(tool, 0.0)) / 1.5)
-        for tool, p in evidence.tools.items()
-    }
-    top = sorted(mixed, key=lambda tool: (-mixed[tool], tool))[:_N_TOOLS]
-    p = np.clip([mixed[tool] for tool in top], 0.02, 0.98)
-    subsets = _subsets(len(top)) if top else np.zeros((0, 0), dtype=np.bool_)
-    likelihood = subsets @ (np.log(p) - np.log(1 - p))
-    sizes = np.array([max(evidence.sizes.get(int(n), 0.0), 0.03) for n in range(_MOST_STEPS + 1)])
-    likelihood = likelihood + np.log(sizes)[subsets.sum(axis=1)]
-    best = np.argsort(-likelihood, kind="stable")[:n_free]
-    ends = len(top)
-    names = [*top, ENDS]
-    strength = np.array([[_strength(a, b, evidence, counts) for b in names] for a in names])
-    found = []
-    for row in best:
-        members = np.flatnonzero(subsets[row])
-        orders = members[_orders(len(members))]
-        path = np.hstack([np.full((len(orders), 1), ends), orders, np.full((len(orders), 1), ends)])
-        score = strength[path[:, :-1], path[:, 1:]].sum(axis=1)
+    p = np.clip([p for _, p in grounds.top], 0.02, 0.98)
+    subsets = _subsets(len(p))
+    sizes = np.array([max(grounds.evidence.sizes.get(n, 0.0), 0.03) for n in range(MOST_STEPS + 1)])
+    likelihood = subsets @ (np.log(p) - np.log(1 - p)) + np.log(sizes)[subsets.sum(axis=1)]
+    top = np.array([grounds.place[tool] for tool, _ in grounds.top])
+    end = len(grounds.names) - 1
+    found: list[Sequence_] = []
+    for row in np.argsort(-likelihood, kind="stable")[:n_free]:
+        members = top[subsets[row]]
+        orders = members[orders_of(len(members))]
+        ends = np.full((len(orders), 1), end)
+        path = np.hstack([ends, orders, ends])
+        score = grounds.strength[path[:, :-1], path[:, 1:]].sum(axis=1)
         for order in np.argsort(-score, kind="stable")[:_N_ORDERS]:
-            found.append(tuple(top[int(i)] for i in orders[order]))
+            found.append(tuple(grounds.names[i] for i in orders[order]))
     return found
-
-
-def _order_log(sequence: Sequence_, evidence: Evidence, counts: Counts) -> float:
-    """How likely this order is among all orders of its tools."""
-    if len(sequence) > _MOST_STEPS or len(sequence) < 2:
-        return 0.0
-    names = [*sequence, ENDS]
-    strength = np.array([[_strength(a, b, evidence, counts) for b in names] for a in names])
-    orders = _orders(len(sequence))
-    ends = np.full((len(orders), 1), len(sequence))
-    path = np.hstack([ends, orders, ends])
-    scores = strength[path[:, :-1], path[:, 1:]].sum(axis=1)
-    return float(scores[0] - np.log(np.exp(scores - scores.max()).sum()) - scores.max())
-
-
-def _strength(a: str, b: str, evidence: Evidence, counts: Counts) -> float:
-    n = _taught(counts.links[a, b], (a, b) in steps_of(evidence.left_out) if evidence.left_out is not None else False)
-    before = counts.tools[a] if a else counts.sequences.total()
-    ahead = evidence.said.get(b, 1.0 if not b else 0.5) - evidence.said.get(a, 0.0 if not a else 0.5)
-    return float(np.log(max(evidence.link(a, b), _FLOOR)) + 0.3 * np.log(0.01 + n / (1 + before)) + ahead)
-
-
-def _taught(n: int, is_own: bool) -> int:
-    return max(n - is_own, 0)
-
-
-FEATURES = (
-    "tools_fit",
-    "tools_odds",
-    "tools_least",
-    "tools_missed",
-    "links_fit",
-    "links_log",
-    "links_count",
-    "links_new",
-    "votes_sequence",
-    "votes_set",
-    "votes_tools",
-    "votes_links",
-    "clauses_fit",
-    "clauses_log",
-    "clauses_missed",
-    "any_fit",
-    "size_1",
-    "size_3",
-    "size_more",
-    "size_log",
-    "known",
-    "known_set",
-    "known_log",
-    "known_near",
-    "order_log",
-    "links_new_near",
-    "said_back",
-)
-
-
-def features(found: Sequence[Sequence_], evidence: Evidence, counts: Counts) -> Floats:
-    """What speaks for each sequence, shape [n_found, len(FEATURES)]."""
-    by_sequence: Counter[Sequence_] = Counter()
-    by_set: Counter[Sequence_] = Counter()
-    by_tool: Counter[str] = Counter()
-    by_link: Counter[tuple[str, str]] = Counter()
-    for sequence, weight in evidence.neighbours:
-        by_sequence[sequence] += weight  # type: ignore[assignment]
-        by_set[set_of(sequence)] += weight  # type: ignore[assignment]
-        for tool in set(sequence):
-            by_tool[tool] += weight  # type: ignore[assignment]
-        for link in steps_of(sequence):
-            by_link[link] += weight  # type: ignore[assignment]
-    own = evidence.left_out
-    own_set, own_links = (set_of(own), set(steps_of(own))) if own is not None else (None, set())
-    ranked = sorted(evidence.tools.items(), key=lambda item: -item[1])[:20]
-    ranked_clause = sorted(evidence.clause_best.items(), key=lambda item: -item[1])[:20]
-    rows = []
-    for sequence in found:
-        tools, links, members = set(sequence), steps_of(sequence), set_of(sequence)
-        p = np.clip([evidence.tools.get(tool, 0.0) for tool in members], _FLOOR, 1 - _FLOOR)
-        c = np.array([evidence.clause_best.get(tool, 0.0) for tool in members])
-        y = np.array([evidence.clause_any.get(tool, 0.0) for tool in members])
-        n_links = [
-            max(_taught(counts.links[link], link in own_links), int(bool(evidence.rare & {*link}))) for link in links
-        ]
-        q = np.array([evidence.link(a, b) if n else 0.0 for (a, b), n in zip(links, n_links)])
-        n_known = _taught(counts.sequences[sequence], sequence == own)
-        n_set = _taught(counts.sets[members], members == own_set)
-        n = len(sequence)
-        rows.append(
-            (
-                (2 * p - 1).sum(),
-                np.log(p / (1 - p)).sum(),
-                p.min(),
-                np.log(max(next((v for tool, v in ranked if tool not in tools), 0.0), _FLOOR)),
-                (2 * q - 1).sum(),
-                np.log(np.clip(q, _FLOOR, 1)).sum(),
-                np.log1p(n_links).sum(),
-                sum(k == 0 for k in n_links),
-                by_sequence[sequence],
-                by_set[members],
-                sum(2 * by_tool[tool] - 1 for tool in members),
-                sum(by_link[link] - 0.5 for link in links),
-                (2 * c - 1).sum(),
-                np.log(np.clip(c, 0.02, 1)).sum(),
-                next((v for tool, v in ranked_clause if tool not in tools), 0.0),
-                (2 * y - 1).sum(),
-                n == 1,
-                n == 3,
-                n > 3,
-                np.log(max(evidence.sizes.get(min(n, 6), 0.0), 0.02)),
-                n_known > 0,
-                n_set > 0,
-                np.log(n_known) if n_known else 0.0,
-                (n_known > 0) * evidence.nearest,
-                _order_log(sequence, evidence, counts),
-                sum(k == 0 for k in n_links) * evidence.nearest,
-                sum(min(evidence.said.get(b, 0.5) - evidence.said.get(a, 0.5), 0.0) for a, b in links[1:-1]),
-            )
-        )
-    return np.array(rows, dtype=np.float64).reshape(len(found), len(FEATURES))

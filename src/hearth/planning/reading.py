@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearth.models.encoder import TokenVectors
-from hearth.models.heads import UNIT, RandomFeatures
+from hearth.models.features import INPUT_GRAIN, UNIT, RandomFeatures
 from hearth.protocols import Encoder
 
 FloatRows = NDArray[np.float32]
@@ -30,9 +30,14 @@ _CENTRE = 0.1
 """What the extremes of token vectors exceed on the mean, roughly; taken off so that they differ in direction."""
 _TEXT_SHARE = 0.65
 """Of a text's squared length; its words have the rest."""
+_KERNEL = np.array([0.187, 0.454, 0.296, 0.025, 0.038], dtype=np.float32)
+"""The inner product of the random features of two texts, as a polynomial of their cosine; adds up to 1."""
 _WORD = re.compile(r"[^\W\d_]+|\d+")
 _CUT = re.compile(r"[.;!?\n]+\s+|,\s+|\s+(?=and |then )")
 _LEAST_WORDS = 4
+_MOST_CHARACTERS = 20_000
+_MOST_CLAUSES = 32
+"""What lies beyond is not read; an encoder reads some 1,000 characters."""
 
 
 @runtime_checkable
@@ -48,14 +53,21 @@ class TokenEncoder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A text as features; small enough to be kept with a demonstration."""
+    """A text as numbers; small enough to be kept with a demonstration. All are multiples of 1/INPUT_GRAIN."""
 
-    text: NDArray[np.int16]
-    """Whole numbers, shape [n_text_features]."""
+    pooled: NDArray[np.int16]
+    """The text's vector and those of its tokens together, shape [4 * dim]."""
+    words: NDArray[np.int16]
+    """Features of its words, shape [n_words]."""
     clauses: NDArray[np.int16]
-    """Whole numbers, shape [n_clauses, n_clause_features]."""
-    vectors: FloatRows
-    """The clauses' own vectors, to compare with texts of steps, shape [n_clauses, dim]."""
+    """Vectors of its clauses, shape [n_clauses, dim]."""
+    request: str = ""
+    """The text itself; not kept with what was learnt."""
+
+    @property
+    def vectors(self) -> FloatRows:
+        """The clauses' vectors, to compare with texts of steps and tools, shape [n_clauses, dim]."""
+        return self.clauses.astype(np.float32) / np.float32(INPUT_GRAIN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,27 +90,28 @@ class Reader:
         self._of_text = RandomFeatures(4 * encoder.dim, o.n_random, o.seed)
         self._of_clause = RandomFeatures(encoder.dim, o.n_clause, o.seed + 1)
         self.n_text_features = o.n_random + o.n_words
-        self.fingerprint = f"reading 1, {encoder.dim} inputs, {o.n_random}+{o.n_words}+{o.n_clause}, seed {o.seed}"
+        self.fingerprint = f"reading 2, {encoder.dim} inputs, {o.n_random}+{o.n_words}+{o.n_clause}, seed {o.seed}"
 
     def read(self, texts: Sequence[str]) -> list[Reading]:
         """Read each text; an empty one has a reading too."""
-        tokens = self._tokens(texts)
-        joined = np.array([_pooled(one) for one in tokens]).reshape(len(texts), 4 * self._encoder.dim)
-        features = np.zeros((len(texts), self.n_text_features), dtype=np.float32)
-        features[:, : self.options.n_random] = self._of_text.of(joined, _TEXT_SHARE**0.5)
-        for row, text in enumerate(texts):
-            features[row, self.options.n_random :] = self._words(text)
         readings = []
-        for row, text in enumerate(texts):
-            vectors = np.array([_mean_of(tokens[row], span) for span in segments(text)], dtype=np.float32)
-            readings.append(
-                Reading(np.clip(features[row], -32768, 32767).astype(np.int16), self.clause_features(vectors), vectors)
-            )
+        texts = [text[:_MOST_CHARACTERS] for text in texts]
+        for text, tokens in zip(texts, self._tokens(texts)):
+            clauses = np.array([_mean_of(tokens, span) for span in segments(text)[:_MOST_CLAUSES]])
+            readings.append(Reading(_whole(_pooled(tokens)), self._words(text), _whole(clauses), text))
         return readings
 
-    def clause_features(self, vectors: FloatRows) -> NDArray[np.int16]:
-        """Features of clauses or short texts, from their vectors [n, dim]."""
-        return np.clip(self._of_clause.of(vectors), -32768, 32767).astype(np.int16)
+    def text_features(self, readings: Sequence[Reading]) -> FloatRows:
+        """Whole numbers, shape [n, n_text_features]."""
+        pooled = np.array([reading.pooled for reading in readings]).reshape(len(readings), 4 * self._encoder.dim)
+        words = np.array([reading.words for reading in readings]).reshape(len(readings), self.options.n_words)
+        random = self._of_text.of(pooled / INPUT_GRAIN, _TEXT_SHARE**0.5)
+        return np.hstack([random, words.astype(np.float32)])
+
+    def clause_features(self, readings: Sequence[Reading]) -> FloatRows:
+        """Whole numbers for the clauses of all, one after the other, shape [n_clauses, n_clause]."""
+        clauses = np.concatenate([reading.clauses for reading in readings])
+        return self._of_clause.of(clauses / INPUT_GRAIN)
 
     def vectors(self, texts: Sequence[str]) -> FloatRows:
         """Plain vectors of texts (steps, tools), shape [n, dim]."""
@@ -116,7 +129,7 @@ class Reader:
             found.append(TokenVectors(whole, vectors, spans, np.ones(len(spans), dtype=np.float32)))
         return found
 
-    def _words(self, text: str) -> FloatRows:
+    def _words(self, text: str) -> NDArray[np.int16]:
         """Words and pairs of neighbours, hashed; numbers are alike.
 
         Source:
@@ -129,7 +142,22 @@ class Reader:
             row[place % self.options.n_words] += 1 if (place >> 20) & 1 else -1
         length = float(np.linalg.norm(row))
         scaled = np.rint(row * ((1 - _TEXT_SHARE) ** 0.5 * UNIT / max(length, 1e-9)))
-        return np.asarray(scaled, dtype=np.float32)
+        return np.asarray(scaled, dtype=np.int16)
+
+
+def likeness_of_texts(pooled: FloatRows, words: FloatRows, *, is_rough: bool = False) -> FloatRows:
+    """How alike texts are, 1 for the same: about the cosine of their features.
+
+    Args:
+        pooled: Inner products of `Reading.pooled`; with `is_rough`, of its first part, the sentence vector, alone.
+        words: Inner products of `Reading.words`.
+    Source:
+        The kernel of rectified random features by its Hermite series: Cho & Saul 2009; Daniely et al. 2016,
+        https://arxiv.org/abs/1602.05897, section 4.2.
+    """
+    cosine = pooled / np.float32(INPUT_GRAIN**2 * (_SHARES[0] if is_rough else 1.0))
+    kernel = np.polynomial.polynomial.polyval(cosine, _KERNEL)
+    return np.asarray(_TEXT_SHARE * kernel + words / np.float32(UNIT**2), dtype=np.float32)
 
 
 def segments(text: str) -> list[tuple[int, int]]:
@@ -173,3 +201,7 @@ def _mean_of(tokens: TokenVectors, span: tuple[int, int]) -> NDArray[np.float64]
 def _unit(vector: FloatRows) -> NDArray[np.float64]:
     wide = vector.astype(np.float64)
     return wide / max(float(np.linalg.norm(wide)), 1e-12)
+
+
+def _whole(vectors: NDArray[np.float64]) -> NDArray[np.int16]:
+    return np.rint(vectors * INPUT_GRAIN).astype(np.int16)

@@ -1,0 +1,50 @@
+"""Which of the weighed candidates to choose, and what tells how sure to be of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations, pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hearth.planning.candidates import Evidence, Sequence_, set_of, steps_of
+
+_LEAST_CHANCE = 0.02
+
+
+def best_of(found: Sequence[Sequence_], gold: Sequence_) -> int | None:
+    """The right candidate: the very sequence, else the one with its tools and the most of its links."""
+    links = set(pairwise(gold))
+    wanted = set_of(gold)
+    same = [k for k, sequence in enumerate(found) if set_of(sequence) == wanted]
+    return max(same, key=lambda k: (found[k] == gold, len(links & set(pairwise(found[k]))), -k), default=None)
+
+
+def least_risk(found: Sequence[Sequence_], p: NDArray[np.float64]) -> int:
+    """The candidate with the highest expected score (node F1 + link F1) under the others' probabilities.
+
+    Source:
+        Minimum Bayes risk: Kumar & Byrne 2004, https://aclanthology.org/N04-1022.
+    """
+    sets = [set(s) for s in found]
+    links = [set(steps_of(s)[1:-1]) for s in found]
+    gain = np.zeros((len(found), len(found)))
+    for i, j in combinations(range(len(found)), 2):
+        nodes = 2 * len(sets[i] & sets[j]) / max(len(sets[i]) + len(sets[j]), 1)
+        both = 2 * len(links[i] & links[j]) / max(len(links[i]) + len(links[j]), 1)
+        gain[i, j] = gain[j, i] = nodes + both
+    gain[np.diag_indices(len(found))] = [1.0 + bool(mine) for mine in links]
+    return int((gain @ p).argmax())
+
+
+def sureness_signs(
+    first: Sequence_, found: Sequence[Sequence_], p: NDArray[np.float64], evidence: Evidence
+) -> NDArray[np.float64]:
+    """What tells whether a choice is right: the probability of all candidates with its tools, and how alone it is."""
+    mine = set_of(first)
+    together = float(sum(q for sequence, q in zip(found, p) if set_of(sequence) == mine))
+    together = min(max(together, _LEAST_CHANCE), 1 - 1e-3)
+    least = min((float(evidence.tools[evidence.place[tool]]) for tool in mine), default=0.0)
+    agree = sum(w for sequence, w in evidence.neighbours if set_of(sequence) == mine)
+    return np.array([np.log(together / (1 - together)), least, agree, evidence.nearest, float(len(first) > 2)])

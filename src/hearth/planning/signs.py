@@ -1,0 +1,214 @@
+"""What speaks for each candidate plan, as numbers: heads, neighbours, clauses, counts, and a trained model's word."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hearth.planning.candidates import MOST_STEPS, Evidence, Floats, Grounds, Sequence_, orders_of, set_of, steps_of
+from hearth.protocols import Proposal
+
+_FLOOR = 0.01
+_N_MISSED = 20
+_UNLIKELY = -6.0
+"""Log-probability of a link or sequence that the trained model does not name."""
+
+FEATURES = (
+    "tools_fit",
+    "tools_odds",
+    "tools_least",
+    "tools_missed",
+    "links_fit",
+    "links_log",
+    "links_count",
+    "links_new",
+    "votes_sequence",
+    "votes_set",
+    "votes_tools",
+    "votes_links",
+    "clauses_fit",
+    "clauses_log",
+    "clauses_missed",
+    "any_fit",
+    "size_1",
+    "size_3",
+    "size_more",
+    "size_log",
+    "known",
+    "known_set",
+    "known_log",
+    "known_near",
+    "order_log",
+    "links_new_near",
+    "said_back",
+    "rare",
+    "rare_odds",
+    "rare_missed",
+    "trained_fit",
+    "trained_odds",
+    "trained_missed",
+    "trained_links",
+    "beam",
+    "beam_log",
+    "beam_set",
+    "beam_first",
+)
+_N_TRAINED = 8
+"""The last so many come from the trained model, and are 0 without one."""
+
+
+def features(found: Sequence[Sequence_], grounds: Grounds) -> Floats:
+    """What speaks for each sequence, shape [n_found, len(FEATURES)]."""
+    rows = np.zeros((len(found), len(FEATURES)))
+    members = [set_of(sequence) for sequence in found]
+    for length in sorted({len(sequence) for sequence in found}):
+        mine = [k for k, sequence in enumerate(found) if len(sequence) == length]
+        rows[mine] = _of_length([found[k] for k in mine], [members[k] for k in mine], grounds)
+    return rows
+
+
+def _of_length(found: Sequence[Sequence_], members: Sequence[Sequence_], grounds: Grounds) -> Floats:
+    """Features of sequences with the same number of steps."""
+    e, n = grounds.evidence, len(found[0])
+    path = grounds.paths(found)
+    a, b = path[:, :-1], path[:, 1:]
+    is_in = _first_uses(path[:, 1:-1])
+    tools, best, any_ = (scores[path[:, 1:-1]] for scores in (grounds.tools, grounds.best, grounds.any))
+    p = np.clip(tools, _FLOOR, 1 - _FLOOR)
+    odds = np.log(p / (1 - p))
+    is_rare = grounds.is_rare[path[:, 1:-1]] & is_in
+    n_links = grounds.n_links[a, b]
+    link = np.where(n_links > 0, grounds.link[a, b], 0.0)
+    n_known, n_sets = _taught(found, members, grounds)
+    is_new = (n_links == 0).sum(axis=1)
+    said = grounds.said[path[:, 1:-1]]
+    votes_sequence, votes_set, votes_tools, votes_links = _votes(found, members, e)
+    size = np.log(max(e.sizes.get(min(n, 6), 0.0), 0.02))
+    columns = (
+        ((2 * p - 1) * is_in).sum(axis=1),
+        (odds * is_in).sum(axis=1),
+        np.where(is_in, p, 1.0).min(axis=1),
+        np.log(np.maximum(_missed(members, e.tools, e), _FLOOR)),
+        (2 * link - 1).sum(axis=1),
+        np.log(np.clip(link, _FLOOR, 1)).sum(axis=1),
+        np.log1p(n_links).sum(axis=1),
+        is_new,
+        votes_sequence,
+        votes_set,
+        votes_tools,
+        votes_links,
+        ((2 * best - 1) * is_in).sum(axis=1),
+        (np.log(np.clip(best, 0.02, 1)) * is_in).sum(axis=1),
+        _missed(members, e.clause_best, e),
+        ((2 * any_ - 1) * is_in).sum(axis=1),
+        np.full(len(found), n == 1),
+        np.full(len(found), n == 3),
+        np.full(len(found), n > 3),
+        np.full(len(found), size),
+        n_known > 0,
+        n_sets > 0,
+        np.log(np.maximum(n_known, 1)),
+        (n_known > 0) * e.nearest,
+        _order_log(path, grounds),
+        is_new * e.nearest,
+        np.minimum(np.diff(said, axis=1), 0.0).sum(axis=1),
+        is_rare.sum(axis=1),
+        (odds * is_rare).sum(axis=1),
+        _rare_missed(members, e),
+        *_trained(found, members, e.proposal),
+    )
+    return np.column_stack(columns).astype(np.float64)
+
+
+def _first_uses(places: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Where a tool stands for the first time; sets count it once."""
+    same = places[:, :, None] == places[:, None, :]
+    return np.asarray(~np.triu(same, 1).any(axis=1), dtype=np.bool_)
+
+
+def _taught(found: Sequence[Sequence_], members: Sequence[Sequence_], grounds: Grounds) -> tuple[Floats, Floats]:
+    """How often each sequence and each set was taught, the one left out not counted."""
+    counts, own = grounds.counts, grounds.evidence.left_out
+    own_set = set_of(own) if own is not None else None
+    n_known = [max(counts.sequences.get(s, 0) - (s == own), 0) for s in found]
+    n_sets = [max(counts.sets.get(s, 0) - (s == own_set), 0) for s in members]
+    return np.array(n_known, dtype=np.float64), np.array(n_sets, dtype=np.float64)
+
+
+def _votes(found: Sequence[Sequence_], members: Sequence[Sequence_], e: Evidence) -> tuple[Floats, ...]:
+    by_sequence: dict[Sequence_, float] = {}
+    by_set: dict[Sequence_, float] = {}
+    by_link: dict[tuple[str, str], float] = {}
+    for sequence, weight in e.neighbours:
+        by_sequence[sequence] = by_sequence.get(sequence, 0.0) + weight
+        mine = set_of(sequence)
+        by_set[mine] = by_set.get(mine, 0.0) + weight
+        for link in steps_of(sequence):
+            by_link[link] = by_link.get(link, 0.0) + weight
+    by_tool = e.votes
+    return (
+        np.array([by_sequence.get(s, 0.0) for s in found]),
+        np.array([by_set.get(s, 0.0) for s in members]),
+        np.array([sum(2 * by_tool.get(tool, 0.0) - 1 for tool in s) for s in members]),
+        np.array([sum(by_link.get(link, 0.0) - 0.5 for link in steps_of(s)) for s in found]),
+    )
+
+
+def _missed(members: Sequence[Sequence_], scores: Floats, e: Evidence) -> Floats:
+    """The highest score of a tool that a set lacks."""
+    n = min(_N_MISSED, len(scores))
+    top = np.argpartition(-scores, n - 1)[:n]
+    row = {int(place): k for k, place in enumerate(top)}
+    left = np.tile(scores[top], (len(members), 1))
+    for k, mine in enumerate(members):
+        for tool in mine:
+            place = row.get(e.place[tool])
+            if place is not None:
+                left[k, place] = 0.0
+    return np.asarray(np.maximum(left.max(axis=1), 0.0), dtype=np.float64)
+
+
+def _rare_missed(members: Sequence[Sequence_], e: Evidence) -> Floats:
+    """Log of the highest score of a hardly taught tool that a set lacks; 0 where there is none."""
+    scores = np.where(e.is_rare, e.tools, 0.0)
+    return np.asarray(np.log(np.maximum(_missed(members, scores, e), _FLOOR) / _FLOOR), dtype=np.float64)
+
+
+def _order_log(path: NDArray[np.int64], grounds: Grounds) -> Floats:
+    """How likely each order is among all orders of its tools."""
+    n = path.shape[1] - 2
+    if not 2 <= n <= MOST_STEPS:
+        return np.zeros(len(path))
+    orders = orders_of(n) + 1
+    ends = np.zeros((len(orders), 1), dtype=np.int64)
+    every = path[:, np.hstack([ends, orders, ends + n + 1])]
+    scores = grounds.strength[every[:, :, :-1], every[:, :, 1:]].sum(axis=2)
+    top = scores.max(axis=1)
+    return np.asarray(scores[:, 0] - top - np.log(np.exp(scores - top[:, None]).sum(axis=1)), dtype=np.float64)
+
+
+def _trained(found: Sequence[Sequence_], members: Sequence[Sequence_], proposal: Proposal | None) -> list[Floats]:
+    if proposal is None:
+        return [np.zeros(len(found))] * _N_TRAINED
+    p = [np.clip([proposal.tools.get(tool, 0.0) for tool in mine], _FLOOR, 1 - _FLOOR) for mine in members]
+    ranked = sorted(proposal.tools.items(), key=lambda item: -item[1])[:_N_MISSED]
+    missed = [next((v for tool, v in ranked if tool not in mine), 0.0) for mine in members]
+    beam = dict(proposal.sequences)
+    least = min([_UNLIKELY, *beam.values()])
+    sets: Counter[Sequence_] = Counter()
+    for sequence, log in beam.items():
+        sets[set_of(sequence)] += np.exp(log)
+    first = proposal.sequences[0][0] if proposal.sequences else None
+    return [
+        np.array([float((2 * mine - 1).sum()) for mine in p]),
+        np.array([float(np.log(mine / (1 - mine)).sum()) for mine in p]),
+        np.log(np.maximum(missed, _FLOOR)),
+        np.array([sum(max(proposal.link.get(link, _UNLIKELY), _UNLIKELY) for link in steps_of(s)) for s in found]),
+        np.array([float(s in beam) for s in found]),
+        np.array([beam.get(s, least) for s in found]),
+        np.array([float(np.log(sets[mine] + 1e-3)) for mine in members]),
+        np.array([float(s == first) for s in found]),
+    ]

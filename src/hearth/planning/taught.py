@@ -1,0 +1,108 @@
+"""What a student was taught, as it is kept: for each demonstration its plan, its reading, and which clause asked for
+which tool. Nothing here depends on the order of teaching.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hearth.planning.candidates import Sequence_, steps_of
+from hearth.planning.reading import FloatRows, Reading, likeness_of_texts
+from hearth.types import Demonstration, ToolSpec
+
+_STEP_PREFIX = re.compile(r"^step \d+[:.]? *(call \S+ *(to )?)?", re.IGNORECASE)
+_N_LOOKED_AT = 200
+"""So many demonstrations, nearest by their sentence vectors and words, are compared in full."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taught:
+    """One demonstration as it was learnt."""
+
+    sequence: Sequence_
+    links: frozenset[tuple[int, int]]
+    reading: Reading
+    clause_tools: tuple[tuple[str, ...], ...]
+    """Of each clause, the tools of the steps most like it."""
+
+
+def taught_of(demonstration: Demonstration, reading: Reading, vectors: FloatRows) -> Taught:
+    """Each step is credited to the clause it is most like; the request itself is not kept."""
+    steps = demonstration.plan.steps
+    clauses = reading.vectors
+    clause_tools: list[list[str]] = [[] for _ in clauses]
+    for step, vector in zip(steps, vectors):
+        mine = clause_tools[int((clauses @ vector).argmax())]
+        if step.tool not in mine:
+            mine.append(step.tool)
+    links = frozenset((source, target) for target, step in enumerate(steps) for source in step.needs())
+    return Taught(
+        tuple(step.tool for step in steps),
+        links,
+        Reading(reading.pooled, reading.words, reading.clauses),
+        tuple(tuple(tools) for tools in clause_tools),
+    )
+
+
+def targets_of(sequence: Sequence_) -> dict[str, float]:
+    """What a sequence teaches the heads: its tools, its links with both ends, its length."""
+    wanted = dict.fromkeys([f"t {tool}" for tool in sequence], 1.0)
+    wanted.update(dict.fromkeys([f"l {a} > {b}" for a, b in steps_of(sequence)], 1.0))
+    wanted[f"n {min(len(sequence), 6)}"] = 1.0
+    return wanted
+
+
+def step_texts(demonstration: Demonstration, tools: Mapping[str, ToolSpec]) -> list[str]:
+    """What each step was said to do, else its tool's text."""
+    texts = []
+    said = demonstration.task_steps
+    for index, step in enumerate(demonstration.plan.steps):
+        text = step.text or (said[index] if len(said) == len(demonstration.plan.steps) else "")
+        spec = tools.get(step.tool)
+        fallback = f"{step.tool.replace('_', ' ')}: {spec.description if spec else ''}"
+        texts.append(_STEP_PREFIX.sub("", text) or fallback)
+    return texts
+
+
+class Neighbourhood:
+    """Finds the demonstrations most like a request."""
+
+    def __init__(self, taught: Mapping[str, Taught]) -> None:
+        self.ids = sorted(taught)
+        self.place = {id: row for row, id in enumerate(self.ids)}
+        self.sequences = [taught[id].sequence for id in self.ids]
+        readings = [taught[id].reading for id in self.ids]
+        self._pooled = np.array([reading.pooled for reading in readings], dtype=np.float32)
+        width = self._pooled.shape[-1] // 4 if readings else 0
+        self._sentences = np.ascontiguousarray(self._pooled[:, :width]) if readings else self._pooled
+        self._by_word = np.array([reading.words for reading in readings], dtype=np.float32).T.copy()
+
+    def nearest(
+        self, reading: Reading, n: int, without: str | None = None
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Rows of the `n` most alike, nearest first, with their likeness (1 for the same text).
+
+        Args:
+            without: An id to pass over.
+        """
+        if not self.ids:
+            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32)
+        used = np.flatnonzero(reading.words)
+        words = reading.words[used].astype(np.float32) @ self._by_word[used]
+        sentence = reading.pooled[: self._sentences.shape[1]].astype(np.float32)
+        rough = likeness_of_texts(self._sentences @ sentence, words, is_rough=True)
+        if without is not None:
+            rough[self.place[without]] = -np.inf
+        rows = np.arange(len(rough))
+        if len(rough) > _N_LOOKED_AT:
+            rows = np.sort(np.argpartition(-rough, _N_LOOKED_AT)[:_N_LOOKED_AT])
+        if without is not None:
+            rows = rows[rows != self.place[without]]
+        alike = likeness_of_texts(self._pooled[rows] @ reading.pooled.astype(np.float32), words[rows])
+        best = np.argsort(-alike, kind="stable")[:n]
+        return rows[best], alike[best]
