@@ -193,6 +193,40 @@ MIGRATIONS: tuple[str, ...] = (
         receipt_json TEXT NOT NULL
     );
     """,
+    # 6: how often plans agreed with a teacher's; what teachers cost; which requests were looked at for learning
+    """
+    CREATE TABLE agreement (
+        number INTEGER PRIMARY KEY,
+        at TEXT NOT NULL,
+        episode TEXT NOT NULL DEFAULT '',
+        request TEXT NOT NULL,
+        planner TEXT NOT NULL,
+        confidence REAL NOT NULL,
+        plan_json TEXT NOT NULL,
+        teacher TEXT NOT NULL,
+        teacher_json TEXT NOT NULL,
+        is_right INTEGER NOT NULL,
+        share REAL NOT NULL,
+        is_drawn INTEGER NOT NULL
+    );
+    CREATE INDEX agreement_planner ON agreement (planner, number);
+    CREATE INDEX agreement_episode ON agreement (episode) WHERE episode <> '';
+
+    CREATE TABLE teacher_use (
+        day TEXT NOT NULL,
+        teacher TEXT NOT NULL,
+        n_calls INTEGER NOT NULL,
+        n_tokens INTEGER NOT NULL,
+        usd REAL NOT NULL,
+        PRIMARY KEY (day, teacher)
+    );
+
+    CREATE TABLE looked_at (
+        episode TEXT PRIMARY KEY,
+        outcome TEXT NOT NULL,
+        at TEXT NOT NULL
+    );
+    """,
 )
 """Schema changes, first to last; a file's `user_version` says how many it has. Never edit one that was released."""
 

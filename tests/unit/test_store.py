@@ -397,7 +397,7 @@ def test_damage_met_while_reading_is_reported_and_copied(home: Path) -> None:
     path = home / "hearth.db"
     with Store.open(path) as store:
         fill(store)
-    damage(path, 40 * 4096, b"\xff" * 4096)
+    damage(path, 70 * 4096, b"\xff" * 4096)
     with Store.open(path) as store:
         with pytest.raises(StoreCorruptError, match=r"doctor --repair"):
             store.query("SELECT * FROM step")
@@ -411,14 +411,14 @@ def test_after_a_crash_the_whole_file_is_checked(home: Path) -> None:
     with child(WRITE, path) as process:
         process.kill()
         process.wait()
-    damage(path, 40 * 4096, b"\xff" * 4096)
+    damage(path, 70 * 4096, b"\xff" * 4096)
     with pytest.raises(StoreCorruptError):
         Store.open(path)
 
 
 @pytest.mark.parametrize(
     "pages",
-    [pytest.param((40,), id="one"), pytest.param((40, 41, 60), id="several"), pytest.param((-1,), id="last")],
+    [pytest.param((70,), id="one"), pytest.param((70, 71, 80), id="several"), pytest.param((-1,), id="last")],
 )
 def test_salvage_keeps_every_row_outside_the_damage(home: Path, pages: tuple[int, ...]) -> None:
     path = home / "hearth.db"
