@@ -1,0 +1,155 @@
+"""The gate between what was tried and what plans: a new version must harm no task and be of use, or the old one stays.
+
+Both versions are judged on the same demonstrations, each as if it alone had not been taught: those the old version was
+judged on, and some of the new ones. A task got worse when its mean score fell by more than one point and by more than
+chance explains (two standard errors of the paired differences); tasks with few samples are judged together. A version
+is of use when the mean over all improved, or when the owner taught something new.
+
+Covered: batches that are wrong as a whole, or for one task. Not covered: a few wrong plans in a good batch (they cost
+little), and harm that no sample shows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hearth.types import Plain
+
+ALLOWED_LOSS = 0.01
+"""What a task may lose: one point."""
+LEAST_SAMPLES = 5
+"""Tasks with fewer samples are judged together."""
+_N_ERRORS = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class TaskChange:
+    """How one task fared."""
+
+    task: str
+    before: float
+    after: float
+    n: int
+    is_worse: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether a new version may plan, and why."""
+
+    is_promoted: bool
+    reason: str
+    """For a person."""
+    before: float
+    """Mean score of the old version over all samples."""
+    after: float
+    n: int
+    changes: tuple[TaskChange, ...] = ()
+    """Tasks whose score changed, the worst first."""
+
+    def to_json(self) -> dict[str, Plain]:
+        return {
+            "promoted": self.is_promoted,
+            "reason": self.reason,
+            "before": round(self.before, 4),
+            "after": round(self.after, 4),
+            "n": self.n,
+            "changes": [
+                {
+                    "task": c.task,
+                    "before": round(c.before, 4),
+                    "after": round(c.after, 4),
+                    "n": c.n,
+                    "worse": c.is_worse,
+                }
+                for c in self.changes
+            ],
+        }
+
+
+def node_f1(planned: Sequence[str], wanted: Sequence[str]) -> float:
+    """Of two plans' sets of tools."""
+    mine, gold = set(planned), set(wanted)
+    return 2 * len(mine & gold) / (len(mine) + len(gold)) if mine or gold else 1.0
+
+
+def judge(
+    before: Mapping[str, float], after: Mapping[str, float], tasks: Mapping[str, Sequence[str]], *, taught_new: bool
+) -> Verdict:
+    """Compare two versions by their scores of the same samples (id → score in [0, 1]).
+
+    Args:
+        tasks: Name → ids of its samples, each id in one task.
+        taught_new: Whether the owner taught something new: then the mean need not improve, only not fall.
+    """
+    ids = sorted(before.keys() & after.keys())
+    if not ids:
+        return Verdict(True, "nothing was learnt before that could get worse", 0.0, 0.0, 0)
+    changes = []
+    for name, members in sorted(tasks.items()):
+        mine = [id for id in members if id in before and id in after]
+        differences = np.array([after[id] - before[id] for id in mine])
+        if not differences.any():
+            continue
+        changes.append(
+            TaskChange(
+                name,
+                float(np.mean([before[id] for id in mine])),
+                float(np.mean([after[id] for id in mine])),
+                len(mine),
+                is_worse(differences),
+            )
+        )
+    changes.sort(key=lambda c: (c.after - c.before, c.task))
+    old, new = (float(np.mean([scores[id] for id in ids])) for scores in (before, after))
+    is_good, reason = _ruling(old, new, changes, taught_new)
+    return Verdict(is_good, reason, old, new, len(ids), tuple(changes))
+
+
+def is_worse(differences: np.ndarray) -> bool:
+    """Whether scores fell by more than is allowed and more than chance explains."""
+    n = len(differences)
+    if n < 2:
+        return False
+    mean = float(differences.mean())
+    error = float(differences.std(ddof=1)) / n**0.5
+    return mean < -ALLOWED_LOSS and mean + _N_ERRORS * error < 0
+
+
+def _ruling(old: float, new: float, changes: Sequence[TaskChange], taught_new: bool) -> tuple[bool, str]:
+    worse = [c for c in changes if c.is_worse]
+    points = f"{100 * old:.1f} → {100 * new:.1f}"
+    if worse:
+        named = ", ".join(f"{c.task} ({100 * c.before:.1f} → {100 * c.after:.1f})" for c in worse[:3])
+        more = f" and {len(worse) - 3} more" if len(worse) > 3 else ""
+        return False, f"it would make {len(worse)} task{'s' * (len(worse) > 1)} worse: {named}{more}"
+    if new > old:
+        return True, f"no task got worse, and the whole improved ({points} points)"
+    if taught_new and new >= old - ALLOWED_LOSS:
+        return True, f"no task got worse ({points} points), and it is new"
+    return False, f"nothing would improve ({points} points)"
+
+
+def choose(tasks: Mapping[str, Sequence[str]], n: int) -> list[str]:
+    """At most `n` ids, as evenly from all tasks as there are; by a hash, so that the same are chosen again."""
+    queues = [sorted(members, key=_lot) for _, members in sorted(tasks.items()) if members]
+    chosen: list[str] = []
+    depth = 0
+    while len(chosen) < n and any(depth < len(queue) for queue in queues):
+        layer = sorted((queue[depth] for queue in queues if depth < len(queue)), key=_lot)
+        chosen += layer[: n - len(chosen)]
+        depth += 1
+    return sorted(chosen)
+
+
+def drawn(ids: Iterable[str], n: int) -> list[str]:
+    """At most `n` of `ids`, by the same hash."""
+    return sorted(sorted(ids, key=_lot)[:n])
+
+
+def _lot(id: str) -> bytes:
+    return hashlib.sha256(id.encode("utf-8", "surrogatepass")).digest()

@@ -1,0 +1,552 @@
+"""What a home has learnt, on disk: killed at any moment, it is as before the change or as after it.
+
+`State` joins the database (demonstrations, versions: the truth) with the folder `learned/` (the student's files, which
+can always be made again from the demonstrations). Files are written under a fresh name first; the one commit that names
+them makes the new version count, together with the demonstrations that go with it. What is not named is swept away.
+
+A demonstration given by `teach` counts from the next request on, as one that waits; `learn` makes a version of all that
+waits, if the gate lets it. One process at a time opens a state.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import os
+import secrets
+import shutil
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from hearth.errors import RegistryError, StoreError
+from hearth.learn import buffer as rows
+from hearth.learn import gate
+from hearth.learn.buffer import Buffer, Checked, Contradiction, Entry, Refused, as_entry
+from hearth.learn.gate import Verdict, node_f1
+from hearth.learn.lineage import Lineage, Version
+from hearth.learn.tasks import (
+    Allocation,
+    Frontier,
+    Task,
+    allocate,
+    by_sample,
+    find_frontier,
+    find_tasks,
+    grouped,
+    with_scores,
+)
+from hearth.plan_format import read_graph, read_tools, tool_to_json
+from hearth.planning.student import Ranking, Student, StudentOptions
+from hearth.protocols import Encoder
+from hearth.store import HomeLock, Store
+from hearth.types import Demonstration, ToolSpec
+
+Graph = frozenset[tuple[str, str]]
+
+N_AT_ONCE = 200
+"""So many waiting demonstrations are taken up when a state is opened; more wait for `learn`, which shows progress."""
+_N_READ = 32
+"""Requests read at once: small enough that progress moves."""
+_N_JUDGED = 400
+"""Samples on which versions are compared."""
+_N_JUDGED_NEW = 150
+_N_FRONTIER = 300
+_N_NEAREST = 15
+_N_FAR = 200
+"""So many samples are looked at for the nearest one of another task."""
+
+
+class Progress(Protocol):
+    """Told how far a long task is."""
+
+    def __call__(self, stage: str, done: int, total: int) -> None: ...
+
+
+def silent(stage: str, done: int, total: int) -> None:
+    """A `Progress` that tells nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What `State.learn` did."""
+
+    version: int | None
+    """The version made; None when none was."""
+    n_learnt: int
+    """Demonstrations that are new in it."""
+    refused: tuple[Refused, ...] = ()
+    contradictions: tuple[Contradiction, ...] = ()
+    n_known: int = 0
+    """Given again, word for word."""
+    verdict: Verdict | None = None
+    """The gate's word; None when there was nothing to judge."""
+    new_tools: tuple[str, ...] = ()
+    new_tasks: tuple[str, ...] = ()
+    cpu_s: float = 0.0
+    notes: tuple[str, ...] = field(default=())
+    """What else a person should know."""
+
+
+class State:
+    """The learned state of one folder. Make it with `State.open`, end it with `close`. Not thread-safe."""
+
+    def __init__(
+        self,
+        folder: Path,
+        store: Store,
+        encoder: Encoder,
+        tools: Mapping[str, ToolSpec],
+        graph: Graph | None,
+        options: StudentOptions | None,
+        resources: ExitStack,
+    ) -> None:
+        self.folder = folder
+        self.store = store
+        self.tools = dict(tools)
+        self.graph = graph
+        self.buffer = Buffer(store)
+        self.lineage = Lineage(store)
+        self._encoder = encoder
+        self._options = options
+        self._student: Student | None = None
+        self._resources = resources
+
+    @classmethod
+    def open(
+        cls,
+        folder: Path,
+        encoder: Encoder,
+        *,
+        tools: Mapping[str, ToolSpec] | None = None,
+        graph: Graph | None = None,
+        store: Store | None = None,
+        options: StudentOptions | None = None,
+    ) -> State:
+        """Open a home, or any folder (made when it is not there).
+
+        Args:
+            tools: What can be planned; kept in `tools.json` unless the folder is a home, whose tools are its own. Left
+                out: those in `tools.json`.
+            graph: Links that are possible; kept and read likewise.
+            store: The folder's database when the caller has it open, and with it the right to the folder.
+        Raises:
+            RegistryError: No tools were given, and none are kept. HomeBusyError: Another process has the folder.
+            StoreError: The database is damaged, full or locked.
+        """
+        with ExitStack() as stack:
+            if store is None:
+                folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+                stack.enter_context(HomeLock(folder))
+                store = stack.enter_context(Store.open(folder / "hearth.db"))
+            is_home = (folder / "hearth.toml").exists()
+            kept = read_tools(folder / "tools.json") if (folder / "tools.json").exists() else {}
+            if tools is None and not kept:
+                raise RegistryError(f"{str(folder)!r} knows no tools yet; give them with --tools tool_desc.json")
+            if tools is not None and not is_home:
+                _write_json(folder / "tools.json", {"nodes": [tool_to_json(spec) for spec in tools.values()]})
+            if graph is not None and not is_home:
+                links = [{"source": source, "target": target} for source, target in sorted(graph)]
+                _write_json(folder / "graph.json", {"links": links})
+            elif graph is None and (folder / "graph.json").exists():
+                graph = read_graph(folder / "graph.json")
+            offered = {**kept, **tools} if is_home and tools is not None else tools if tools is not None else kept
+            state = cls(folder, store, encoder, offered, graph, options, stack.pop_all())
+        state._sweep()
+        return state
+
+    def close(self) -> None:
+        """Let go of the folder. Closing twice does no harm."""
+        self._resources.close()
+
+    def __enter__(self) -> State:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # ── The student ───────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def student(self) -> Student:
+        """The student that plans now: the current version and what waits; made at first need."""
+        if self._student is None:
+            self._student = self._made()
+        return self._student
+
+    def _made(self) -> Student:
+        student = self._of_version(self.lineage.current())
+        have = self.buffer.ids()
+        members = self.lineage.members(self._number())
+        student.remove(*(id for id in student.ids if have.get(id) != members.get(id)))
+        waiting = [id for id in have if have[id] != members.get(id)]
+        if len(waiting) <= N_AT_ONCE:
+            self._teach(student, self.buffer.of(waiting).values())
+        return student
+
+    def _number(self) -> int | None:
+        current = self.lineage.current()
+        return current.number if current else None
+
+    def _blank(self) -> Student:
+        return Student(self._encoder, self.tools, self._options, self.graph)
+
+    def _of_version(self, version: Version | None) -> Student:
+        """The student of a version, from its files or, where they are gone or damaged, from its demonstrations."""
+        if version is None:
+            return self._blank()
+        files = self._path(version.folder)
+        if version.folder and files.exists():
+            try:
+                return Student.load(files, self._encoder, self.tools, self.graph)
+            except StoreError:
+                pass  # damaged, or of another encoder: the demonstrations say it all
+        student = self._blank()
+        self._teach(student, self.buffer.of(self.lineage.members(version.number)).values())
+        student.renew()
+        return student
+
+    def _path(self, name: str) -> Path:
+        return self.folder / "learned" / name
+
+    def _teach(self, student: Student, entries: Iterable[Entry], progress: Progress = silent) -> None:
+        """Read and learn, a few at a time."""
+        shown = [e.demonstration for e in entries if e.demonstration.plan.steps]
+        for start in range(0, len(shown), _N_READ):
+            student.learn(shown[start : start + _N_READ])
+            progress("learning", min(start + _N_READ, len(shown)), len(shown))
+
+    def set_tools(self, tools: Mapping[str, ToolSpec]) -> None:
+        """Offer these tools from now on."""
+        self.tools = dict(tools)
+        if self._student is not None:
+            self._student.set_tools(tools)
+
+    # ── Teaching: at once ─────────────────────────────────────────────────────────────────────────────────
+
+    def teach(self, demonstrations: Iterable[Demonstration | Entry]) -> Checked:
+        """Take in demonstrations that count from the next request on; the next `learn` makes a version of them.
+
+        Raises:
+            StoreError: Nothing was taken in.
+        """
+        checked = self.buffer.check(map(as_entry, demonstrations), self.tools)
+        student = self.student
+        self.buffer.keep(checked.entries)
+        self._teach(student, checked.entries)
+        return checked
+
+    # ── Learning: a version ───────────────────────────────────────────────────────────────────────────────
+
+    def learn(
+        self,
+        demonstrations: Iterable[Demonstration | Entry] = (),
+        progress: Progress = silent,
+        *,
+        reason: str = "",
+        must_pass: bool = True,
+    ) -> Report:
+        """Make a version of what is given and what waits, if the gate lets it; else the old version stays.
+
+        Stopped in the middle (Ctrl-C, kill), what was given waits, and the next call carries on.
+
+        Args:
+            must_pass: False promotes whatever the gate says; its word is in the report.
+        Raises:
+            StoreError: Nothing was learnt; what was given waits if it was written.
+        """
+        started_s = time.process_time()
+        checked = self.buffer.check(map(as_entry, demonstrations), self.tools)
+        self.buffer.hold(checked.entries)
+        student = self.student
+        self._student = None  # until all is done: an exception leaves it to be made again from what is on disk
+        current = self._number()
+        old = self.lineage.members(current)
+        held = self.buffer.set_aside("waiting")
+        waiting = self.buffer.of(id for id, digest in self.buffer.ids().items() if old.get(id) != digest)
+        fresh = [*waiting.values(), *(e for e in held if e.id not in waiting)]
+        base = Report(None, 0, checked.refused, checked.contradictions, checked.n_known)
+        have = self.buffer.ids()
+        if not fresh and old == have:
+            self._student = student
+            return replace(base, cpu_s=time.process_time() - started_s)
+        before = self._before(student, fresh, current)
+        known_tools = _tools_of(self.buffer.of(old).values())
+        self._teach(student, [e for e in fresh if e.id not in waiting or e.id not in student.ids], progress)
+        progress("settling", 0, 1)
+        student.renew()
+        progress("settling", 1, 1)
+        members = {**have, **{e.id: e.digest for e in fresh}}
+        made = self._described(student, members, before.keys(), progress)
+        verdict = self._judged(made, before, fresh, known_tools, current)
+        new_tools = tuple(sorted(_tools_of(fresh) - known_tools))
+        if verdict is not None and not verdict.is_promoted and must_pass:
+            return self._turned_away(base, fresh, verdict, progress, started_s)
+        number = self._promote(
+            student, members, made, fresh, parent=current, reason=reason or _reason(fresh), verdict=verdict,
+            cpu_s=time.process_time() - started_s,
+        )  # fmt: skip
+        self._student = student
+        names = {task.name for task in self.lineage.tasks(current)} if current else set()
+        return replace(
+            base,
+            version=number,
+            n_learnt=len(fresh),
+            verdict=verdict,
+            new_tools=new_tools,
+            new_tasks=tuple(task.name for task in made.tasks if task.name not in names) if current else (),
+            cpu_s=time.process_time() - started_s,
+        )
+
+    def _before(self, student: Student, fresh: Sequence[Entry], current: int | None) -> dict[str, float]:
+        """Scores of the old version: of its own samples as noted, of some new ones as it would have planned them."""
+        if current is None:
+            return {}
+        scores = {id: score for id, score in self.lineage.samples(current).items() if id in student.ids}
+        chosen = set(gate.drawn((e.id for e in fresh if e.demonstration.plan.steps), _N_JUDGED_NEW))
+        mine = {e.id: e.demonstration for e in fresh if e.id in chosen}
+        strange = [id for id in mine if id not in student.ids]
+        if strange:
+            rankings = student.rank_readings(student.read([mine[id].request for id in strange]))
+            scores.update(_scores(strange, rankings, mine))
+        taught = [id for id in mine if id in student.ids]
+        scores.update(_scores(taught, student.rank_left_out(taught), mine))
+        return scores
+
+    def _described(
+        self, student: Student, members: Mapping[str, str], also: Iterable[str], progress: Progress
+    ) -> _Described:
+        """Tasks, samples and their scores, where unseen tasks begin."""
+        taught = [id for id in members if id in student.ids]
+        sequences = {id: student.taught(id).sequence for id in taught}
+        tasks = find_tasks(sequences, {id: student.taught(id).reading.pooled.astype(np.float64) for id in taught})
+        by_task = {task.name: task.members for task in tasks}
+        chosen = sorted({*gate.choose(by_task, _N_JUDGED), *(id for id in also if id in sequences)})
+        scores: dict[str, float] = {}
+        for start in range(0, len(chosen), _N_READ):
+            part = chosen[start : start + _N_READ]
+            for id, ranking in zip(part, student.rank_left_out(part)):
+                planned = ranking.candidates[0].tools if ranking.candidates else ()
+                scores[id] = node_f1(planned, sequences[id])
+            progress("judging", start + len(part), len(chosen))
+        frontier = _frontier(student, tasks, gate.drawn(taught, _N_FRONTIER))
+        return _Described(with_scores(tasks, scores), scores, frontier)
+
+    def _judged(
+        self,
+        made: _Described,
+        before: Mapping[str, float],
+        fresh: Sequence[Entry],
+        known_tools: frozenset[str],
+        current: int | None,
+    ) -> Verdict | None:
+        if current is None:
+            return None
+        owner_taught = any(e.demonstration.source == "owner" for e in fresh)
+        is_new = owner_taught or bool(_tools_of(fresh) - known_tools)
+        ids = sorted(before.keys() & made.scores.keys())
+        old_tasks = self.lineage.tasks(current)
+        groups = grouped(old_tasks, ids, gate.LEAST_SAMPLES)
+        return gate.judge(before, made.scores, groups, taught_new=is_new)
+
+    def _turned_away(
+        self, base: Report, fresh: Sequence[Entry], verdict: Verdict, progress: Progress, started_s: float
+    ) -> Report:
+        """The batch is set aside and the old version stays; what the owner taught in it is tried alone, and counts as
+        an example in any case."""
+        reason = f"the gate refused it: {verdict.reason}"
+        owners = [e for e in fresh if e.demonstration.source == "owner"]
+        others = [e for e in fresh if e.demonstration.source != "owner"]
+        have, members = self.buffer.ids(), self.lineage.members(self._number())
+        counted = [e.id for e in others if have.get(e.id) == e.digest]
+        before = [self.buffer.former(id, members[id]) for id in counted if id in members]
+        with self.store.transaction() as cursor:
+            rows.take_out(cursor, counted, "refused", reason)
+            rows.hold(cursor, others, "refused", reason)
+            rows.keep(cursor, [e for e in before if e is not None], self._number())
+            rows.keep(cursor, owners, None)
+        refused = (*base.refused, *(Refused(e.id, reason) for e in others))
+        notes = (f"{len(owners)} of your own count as examples, outside any version",) if owners and not others else ()
+        report = replace(base, refused=refused, verdict=verdict, notes=notes, cpu_s=time.process_time() - started_s)
+        if not owners or not others:
+            return report
+        again = self.learn((), progress)
+        return replace(
+            again,
+            refused=refused,
+            contradictions=base.contradictions,
+            n_known=base.n_known,
+            cpu_s=time.process_time() - started_s,
+            notes=(f"refused {len(others)} others: {verdict.reason}", *again.notes),
+        )
+
+    def _promote(
+        self,
+        student: Student,
+        members: Mapping[str, str],
+        made: _Described,
+        fresh: Sequence[Entry],
+        *,
+        parent: int | None,
+        reason: str,
+        verdict: Verdict | None,
+        cpu_s: float,
+    ) -> int:
+        """Write the files, then commit the version with its demonstrations."""
+        name = f"student-{secrets.token_hex(4)}"
+        student.save(self._path(name))
+        record: dict[str, object] = {
+            "n": len(members),
+            "node_f1": round(sum(made.scores.values()) / max(len(made.scores), 1), 4),
+            "n_judged": len(made.scores),
+            "n_tasks": len(made.tasks),
+            "n_tools": len({tool for task in made.tasks for tool, _ in task.tools}),
+            "cpu_s": round(cpu_s, 2),
+        }
+        if made.frontier is not None:
+            f = made.frontier
+            record["frontier"] = {"threshold": f.threshold, "caught": f.caught, "false_alarms": f.false_alarms}
+        if verdict is not None:
+            record["gate"] = verdict.to_json()
+        with self.store.transaction() as cursor:
+            number = self.lineage.add(
+                cursor, members, parent=parent, at=dt.datetime.now(dt.UTC), reason=reason, adapter="",
+                record=record, samples=made.scores, tasks=made.tasks,
+            )  # fmt: skip
+            rows.keep(cursor, fresh, number)
+            self.lineage.make_current(cursor, number, name)
+        self._sweep()
+        return number
+
+    def save(self) -> None:
+        """Write the files of the current version again, when they are gone or were made by another Hearth."""
+        version = self.lineage.current()
+        if version is None or (version.folder and self._path(version.folder).exists()):
+            return
+        name = f"student-{secrets.token_hex(4)}"
+        student = self._of_version(version)
+        student.save(self._path(name))
+        with self.store.transaction() as cursor:
+            self.lineage.make_current(cursor, version.number, name)
+        self._sweep()
+
+    def _sweep(self) -> None:
+        """Remove files that no version names: what a killed process left, and what a newer version replaced."""
+        root = self.folder / "learned"
+        if not root.exists():
+            return
+        named = {name for v in self.lineage.versions() for name in (v.folder, v.adapter) if name}
+        for path in root.iterdir():
+            if path.name not in named:
+                shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+
+    # ── Going back ────────────────────────────────────────────────────────────────────────────────────────
+
+    def rollback(self, number: int, progress: Progress = silent) -> tuple[Version, tuple[str, ...]]:
+        """Make version `number` the current one again: its demonstrations, its weights.
+
+        What came after is set aside, not forgotten; what waits keeps waiting.
+
+        Returns:
+            The version, and ids of its demonstrations that are no longer held.
+        Raises:
+            NotFound: No such version. StoreError: Nothing was changed.
+        """
+        target = self.lineage.version(number)
+        now, then = self.lineage.members(self._number()), self.lineage.members(number)
+        have = self.buffer.ids()
+        out = [id for id, digest in now.items() if have.get(id) == digest and then.get(id) != digest]
+        back: list[Entry] = []
+        lost: list[str] = []
+        for id, digest in then.items():
+            if have.get(id) == digest:
+                continue
+            entry = self.buffer.former(id, digest)
+            lost.append(id) if entry is None else back.append(entry)
+        student = self._of_version(self.lineage.current())
+        self._student = None
+        student.remove(*(id for id in student.ids if have.get(id) != now.get(id) or id in out))
+        self._teach(student, back, progress)
+        student.renew()
+        name = f"student-{secrets.token_hex(4)}"
+        student.save(self._path(name))
+        with self.store.transaction() as cursor:
+            rows.take_out(cursor, out, "rolled back", f"rolled back to version {number}")
+            rows.keep(cursor, back, number)
+            self.lineage.make_current(cursor, number, name)
+        self._sweep()
+        return target, tuple(lost)
+
+    # ── Tasks ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def tasks(self) -> tuple[Task, ...]:
+        """The tasks of the current version, largest first."""
+        number = self._number()
+        return self.lineage.tasks(number) if number is not None else ()
+
+    def allocate(self, request: str) -> Allocation:
+        """The task a request belongs to, and whether it is of one never seen."""
+        version = self.lineage.current()
+        frontier = version.record.get("frontier") if version else None
+        bound = Frontier(**frontier) if isinstance(frontier, dict) else None  # type: ignore[arg-type]
+        student = self.student
+        (reading,) = student.read([request])
+        return allocate(student.nearest(reading, _N_NEAREST), by_sample(self.tasks()), bound)
+
+
+@dataclass(frozen=True, slots=True)
+class _Described:
+    tasks: tuple[Task, ...]
+    scores: Mapping[str, float]
+    frontier: Frontier | None
+
+
+def _scores(ids: Sequence[str], rankings: Sequence[Ranking], gold: Mapping[str, Demonstration]) -> dict[str, float]:
+    scores = {}
+    for id, ranking in zip(ids, rankings):
+        planned = ranking.candidates[0].tools if ranking.candidates else ()
+        scores[id] = node_f1(planned, [step.tool for step in gold[id].plan.steps])
+    return scores
+
+
+def _frontier(student: Student, tasks: Sequence[Task], ids: Sequence[str]) -> Frontier | None:
+    """Where unseen tasks begin, each sample compared with all others, and with those of other tasks alone."""
+    owner = by_sample(tasks)
+    seen, unseen = [], []
+    for id in ids:
+        found = student.nearest(student.taught(id).reading, _N_FAR, id)
+        seen += [likeness for _, likeness in found[:1]]
+        unseen += [likeness for other, likeness in found if owner[other] != owner[id]][:1]
+    return find_frontier(seen, unseen)
+
+
+def _tools_of(entries: Iterable[Entry]) -> frozenset[str]:
+    return frozenset(step.tool for e in entries for step in e.demonstration.plan.steps)
+
+
+def _reason(fresh: Sequence[Entry]) -> str:
+    sources = Counter(e.demonstration.source for e in fresh)
+    named = ", ".join(f"{n} from {source}" for source, n in sorted(sources.items()))
+    return f"learnt {named}" if named else "what was taken out is learnt no more"
+
+
+def _write_json(path: Path, document: object) -> None:
+    """At once or not at all; a file that holds it already is left alone."""
+    text = json.dumps(document, ensure_ascii=False, indent=1) + "\n"
+    try:
+        if path.exists() and path.read_text() == text:
+            return
+        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        with temporary.open("w") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        raise StoreError(f"cannot write {str(path)!r}: {error.strerror}; it is as before") from None

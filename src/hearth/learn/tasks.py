@@ -1,0 +1,263 @@
+"""The task knowledge base: what kinds of things the owner asks, by clustering; the same samples, the same tasks.
+
+A task is a group of demonstrations that use alike tools for alike words. It knows its samples, its tools, how well it
+is planned, and which tasks are akin. A new request is allocated to the task of the samples it is most like, or is
+recognised as of an unseen task when it is like none: below a threshold calibrated on the samples themselves, each
+compared with its own task (seen) and with all others (what an unseen task would look like).
+
+Source: Sedna's lifelong learning, https://sedna.readthedocs.io: task definition, allocation, relationship, unseen-task
+recognition. Not covered: requests of two tasks at once are allocated to one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hearth.types import Plain
+
+_TOOL_SHARE = 0.75
+"""Of the squared length of what is clustered; the words have the rest."""
+_ALIKE = 0.5
+"""Tool sets at least this like a task's middle belong to it."""
+_N_ROUNDS = 4
+_AKIN = 0.25
+_N_AKIN = 3
+_N_NAMED = 3
+_REST = "(others)"
+
+Floats = NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One kind of thing that is asked."""
+
+    name: str
+    """Its most usual tools."""
+    tools: tuple[tuple[str, float], ...]
+    """Tools with the share of its samples that use them, most used first."""
+    members: tuple[str, ...]
+    """Ids of its samples."""
+    score: float | None = None
+    """Mean Node-F1 of samples judged as if they had not been taught; None when none was judged."""
+    n_judged: int = 0
+    akin: tuple[tuple[str, float], ...] = ()
+    """Names of tasks that share tools or words, with how much in [0, 1]."""
+
+    def to_json(self) -> dict[str, Plain]:
+        return {
+            "name": self.name,
+            "tools": [[tool, share] for tool, share in self.tools],
+            "members": list(self.members),
+            "score": self.score,
+            "n_judged": self.n_judged,
+            "akin": [[name, share] for name, share in self.akin],
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Task:
+        return cls(
+            data["name"],
+            tuple((tool, share) for tool, share in data["tools"]),
+            tuple(data["members"]),
+            data["score"],
+            data["n_judged"],
+            tuple((name, share) for name, share in data["akin"]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """Where a request belongs."""
+
+    task: str
+    """Name of the most likely task; empty without any."""
+    likeness: float
+    """To its nearest sample, in [-1, 1]."""
+    is_unseen: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Frontier:
+    """Where seen tasks end."""
+
+    threshold: float
+    """Likeness to the nearest sample below which a request is of an unseen task."""
+    caught: float
+    """Share of unseen tasks' samples recognised, each task judged with all its samples away."""
+    false_alarms: float
+    """Share of seen tasks' samples taken for unseen."""
+
+
+def find_tasks(sequences: Mapping[str, Sequence[str]], vectors: Mapping[str, Floats]) -> tuple[Task, ...]:
+    """Group demonstrations into tasks, largest first.
+
+    Args:
+        sequences: Id → tools of the plan.
+        vectors: Id → vector of the request.
+    """
+    ids = sorted(id for id, sequence in sequences.items() if sequence)
+    if not ids:
+        return ()
+    sets = sorted({tuple(sorted(set(sequences[id]))) for id in ids})
+    points, counts, groups = _points(ids, sets, sequences, vectors)
+    order = sorted(range(len(sets)), key=lambda k: (-counts[k], sets[k]))
+    owner = _clustered(points, counts, order)
+    tasks = []
+    for cluster in sorted(set(owner)):
+        members = sorted(id for k in np.flatnonzero(owner == cluster) for id in groups[k])
+        uses = Counter(tool for id in members for tool in set(sequences[id]))
+        tools = sorted(((tool, round(n / len(members), 4)) for tool, n in uses.items()), key=lambda t: (-t[1], t[0]))
+        tasks.append(Task("", tuple(tools), tuple(members)))
+    tasks.sort(key=lambda task: (-len(task.members), task.tools))
+    return _akin(_named(tasks, sequences))
+
+
+def _points(
+    ids: Sequence[str],
+    sets: Sequence[tuple[str, ...]],
+    sequences: Mapping[str, Sequence[str]],
+    vectors: Mapping[str, Floats],
+) -> tuple[NDArray[np.float64], NDArray[np.float64], list[list[str]]]:
+    """Each tool set as one unit vector, how often it was used, and by which demonstrations."""
+    row = {tools: k for k, tools in enumerate(sets)}
+    groups: list[list[str]] = [[] for _ in sets]
+    for id in ids:
+        groups[row[tuple(sorted(set(sequences[id])))]].append(id)
+    tools = sorted({tool for one in sets for tool in one})
+    column = {tool: k for k, tool in enumerate(tools)}
+    uses = np.zeros((len(sets), len(tools)))
+    for k, one in enumerate(sets):
+        uses[k, [column[tool] for tool in one]] = 1.0
+    rarity = np.log(1 + len(sets) / uses.sum(axis=0))
+    words = np.array([np.mean([np.asarray(vectors[id], dtype=np.float64) for id in group], axis=0) for group in groups])
+    words = words - words.mean(axis=0)
+    joined = np.hstack([_unit(uses * rarity) * _TOOL_SHARE**0.5, _unit(words) * (1 - _TOOL_SHARE) ** 0.5])
+    return joined, np.array([len(group) for group in groups], dtype=np.float64), groups
+
+
+def _unit(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12))
+
+
+def _clustered(points: NDArray[np.float64], counts: NDArray[np.float64], order: Sequence[int]) -> NDArray[np.int64]:
+    """The usual sets lead, others join the leader they are most like; then each set moves to its nearest middle."""
+    sums: list[NDArray[np.float64]] = []
+    owner = np.zeros(len(points), dtype=np.int64)
+    for k in order:
+        middles = _unit(np.array(sums)) if sums else np.zeros((0, points.shape[1]))
+        near = middles @ points[k]
+        best = int(near.argmax()) if len(near) else -1
+        if best < 0 or near[best] < _ALIKE:
+            best = len(sums)
+            sums.append(np.zeros(points.shape[1]))
+        sums[best] = sums[best] + counts[k] * points[k]
+        owner[k] = best
+    for _ in range(_N_ROUNDS):
+        totals = np.zeros((len(sums), points.shape[1]))
+        np.add.at(totals, owner, points * counts[:, None])
+        fresh = (points @ _unit(totals).T).argmax(axis=1)
+        if np.array_equal(fresh, owner):
+            break
+        owner = fresh
+    return owner
+
+
+def _named(tasks: Sequence[Task], sequences: Mapping[str, Sequence[str]]) -> list[Task]:
+    """After the commonest sequence of its samples."""
+    names: Counter[str] = Counter()
+    named = []
+    for task in tasks:
+        usual = Counter(tuple(sequences[id]) for id in task.members)
+        best = min(usual, key=lambda sequence: (-usual[sequence], len(sequence), sequence))
+        name = " + ".join(best[:_N_NAMED]) + (" + …" if len(best) > _N_NAMED else "")
+        names[name] += 1
+        named.append(replace(task, name=name if names[name] == 1 else f"{name} ({names[name]})"))
+    return named
+
+
+def _akin(tasks: Sequence[Task]) -> tuple[Task, ...]:
+    """Tasks are akin by the tools they share (weighted Jaccard)."""
+    shares = [dict(task.tools) for task in tasks]
+    by_tool: dict[str, list[int]] = {}
+    for k, mine in enumerate(shares):
+        for tool in mine:
+            by_tool.setdefault(tool, []).append(k)
+    found = []
+    for k, (task, mine) in enumerate(zip(tasks, shares)):
+        others = {j for tool in mine for j in by_tool[tool]} - {k}
+        near = []
+        for j in others:
+            both = mine.keys() | shares[j].keys()
+            least = sum(min(mine.get(t, 0.0), shares[j].get(t, 0.0)) for t in both)
+            most = sum(max(mine.get(t, 0.0), shares[j].get(t, 0.0)) for t in both)
+            if least / most >= _AKIN:
+                near.append((tasks[j].name, round(least / most, 3)))
+        near.sort(key=lambda item: (-item[1], item[0]))
+        found.append(replace(task, akin=tuple(near[:_N_AKIN])))
+    return tuple(found)
+
+
+# ── Scores, allocation, what is unseen ────────────────────────────────────────────────────────────────────
+
+
+def with_scores(tasks: Sequence[Task], scores: Mapping[str, float]) -> tuple[Task, ...]:
+    """Tasks with the mean score of those of their samples that were judged."""
+    judged = [[scores[id] for id in task.members if id in scores] for task in tasks]
+    return tuple(
+        replace(task, score=round(float(np.mean(mine)), 4) if mine else None, n_judged=len(mine))
+        for task, mine in zip(tasks, judged)
+    )
+
+
+def by_sample(tasks: Sequence[Task]) -> dict[str, str]:
+    """Id of each sample → name of its task."""
+    return {id: task.name for task in tasks for id in task.members}
+
+
+def grouped(tasks: Sequence[Task], ids: Sequence[str], least: int) -> dict[str, list[str]]:
+    """`ids` by task; tasks with fewer than `least` of them, and ids of no task, are judged together."""
+    owner = by_sample(tasks)
+    found: dict[str, list[str]] = {}
+    for id in ids:
+        found.setdefault(owner.get(id, _REST), []).append(id)
+    small = [name for name, mine in found.items() if len(mine) < least and name != _REST]
+    for name in small:
+        found.setdefault(_REST, []).extend(found.pop(name))
+    return found
+
+
+def allocate(nearest: Sequence[tuple[str, float]], owner: Mapping[str, str], frontier: Frontier | None) -> Allocation:
+    """The task of a request from its nearest samples (id, likeness), nearest first; samples vote by likeness."""
+    known = [(owner[id], likeness) for id, likeness in nearest if id in owner]
+    if not known:
+        return Allocation("", -1.0, True)
+    votes: Counter[str] = Counter()
+    for name, likeness in known:
+        votes[name] += float(np.exp(10 * (likeness - known[0][1])))  # type: ignore[assignment]
+    task = min(votes, key=lambda name: (-votes[name], name))
+    best = max(likeness for name, likeness in known if name == task)
+    return Allocation(task, best, frontier is not None and known[0][1] < frontier.threshold)
+
+
+def find_frontier(seen: Sequence[float], unseen: Sequence[float]) -> Frontier | None:
+    """The threshold that tells the two apart best (balanced accuracy); None without samples of both.
+
+    Args:
+        seen: Likeness of samples to the nearest other sample of any task.
+        unseen: Likeness of samples to the nearest sample of another task than theirs.
+    """
+    if not seen or not unseen:
+        return None
+    mine, others = np.sort(np.asarray(seen)), np.sort(np.asarray(unseen))
+    cuts = np.unique(np.concatenate([mine, others]))
+    caught = np.searchsorted(others, cuts) / len(others)
+    alarms = np.searchsorted(mine, cuts) / len(mine)
+    best = int(np.argmax(caught - alarms))
+    return Frontier(float(cuts[best]), round(float(caught[best]), 4), round(float(alarms[best]), 4))
