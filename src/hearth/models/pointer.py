@@ -1,0 +1,325 @@
+"""Tier two at run time: an adapted encoder and a pointer over tools propose plans; onnxruntime alone, no torch.
+
+The pointer scores tools by their texts beside what it learnt of each, so a tool added after training can be proposed.
+One pass over a request gives the score of every tool that might follow another; beams are then look-ups in a table.
+Covered: damaged files are refused by their hashes. Not covered: arguments, and requests that no tool serves.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+import tokenizers
+from numpy.typing import NDArray
+
+from hearth.errors import StoreCorruptError
+from hearth.models import minilm
+from hearth.models.encoder import MAX_CHARACTERS, MAX_TOKENS, MiniLMEncoder
+from hearth.protocols import Encoder, Proposal
+from hearth.types import ToolSpec
+
+Array = NDArray[np.float32]
+
+MODEL_FILE, TOOLS_FILE, RECORD_FILE = "pointer.onnx", "tools.npz", "record.json"
+LOWER_VERSION = 1
+"""Part of the cache key: raise it with every change to the graph of the lower layers."""
+ENDS = ""
+_N_LOOKED_AT = 24
+_N_BEAM = 12
+_MOST_STEPS = 6
+_UNLIKELY = np.float32(-1e4)
+_LEAST_CHANCE = 0.01
+_LEAST_LINK = -5.0
+
+
+def tool_text(spec: ToolSpec) -> str:
+    """What is embedded of a tool."""
+    return f"{spec.name.replace('_', ' ')}: {spec.description}"
+
+
+class LowerLayers:
+    """States of tokens after the layers that no training changes, as int8. May be used from several threads at once."""
+
+    def __init__(
+        self, session: onnxruntime.InferenceSession, tokenizer: tokenizers.Tokenizer, words: Array, places: Array
+    ) -> None:
+        """Use `LowerLayers.open`."""
+        self._session = session
+        self._tokenizer = tokenizer
+        self._words = words
+        self._places = places
+
+    @classmethod
+    def open(cls, n_lower: int, cache_dir: Path | None = None, *, n_threads: int = 1) -> LowerLayers:
+        """The first `n_lower` layers of the package's encoder; their graph is kept in the cache.
+
+        Raises:
+            MissingExtraError: The package with the weights is not installed.
+            ConfigError: The package's files are not the ones this version was built for.
+        """
+        folder, cache = minilm.model_dir(), minilm.cache_folder(cache_dir)
+        minilm.verify_weights(folder / "model.safetensors", cache)
+        weights, mapping = minilm.map_weights(folder / "model.safetensors")
+        path = cache / f"lower-{n_lower}-{LOWER_VERSION}.onnx"
+        graph = _kept(path)
+        if graph is None:
+            # Only the first start on a machine builds a graph; the others do not pay for importing onnx.
+            from hearth.models.pointer_graph import lower_graph
+
+            graph = lower_graph(weights, n_lower)
+            minilm.keep(path, graph)
+            minilm.keep(path.with_suffix(".sha256"), hashlib.sha256(graph).hexdigest().encode())
+        places = weights["embeddings.position_embeddings.weight"][:MAX_TOKENS]
+        places = np.asarray(places + weights["embeddings.token_type_embeddings.weight"][0], dtype=np.float32)
+        minilm.release_pages(mapping)
+        tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+        tokenizer.no_padding()
+        tokenizer.enable_truncation(max_length=MAX_TOKENS)
+        return cls(start_session(graph, n_threads), tokenizer, weights["embeddings.word_embeddings.weight"], places)
+
+    def states(self, text: str) -> Array:
+        """Shape [n_tokens, 384]; an empty text has its two end marks."""
+        readable = text[:MAX_CHARACTERS].encode("utf-8", "replace").decode("utf-8")
+        ids = self._tokenizer.encode(readable).ids
+        (states,) = self._session.run(None, {"embedded": self._words[ids] + self._places[: len(ids)]})
+        return np.asarray(states, dtype=np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolTable:
+    """What a pointer knows of tools: how texts become queries, and what was learnt of each beyond its text."""
+
+    names: tuple[str, ...]
+    vectors: Array
+    """Of the texts, unit length, shape [n_tools, 384]."""
+    marks: tuple[str, ...]
+    """Short hashes of the texts, so that a changed text is embedded again."""
+    deltas: Array
+    """Shape [n_tools, width]."""
+    projection: Array
+    """Shape [width, 384]."""
+
+    def save(self, path: Path) -> None:
+        with path.open("wb") as file:
+            np.savez_compressed(
+                file,
+                names=np.array(self.names),
+                marks=np.array(self.marks),
+                vectors=self.vectors.astype(np.float16),
+                deltas=self.deltas.astype(np.float16),
+                projection=self.projection.astype(np.float16),
+            )
+
+    @classmethod
+    def load(cls, path: Path) -> ToolTable:
+        with np.load(path) as found:
+            numbers = (found[name].astype(np.float32) for name in ("vectors", "deltas", "projection"))
+            vectors, deltas, projection = numbers
+            names, marks = (tuple(str(s) for s in found[name]) for name in ("names", "marks"))
+        return cls(names, vectors, marks, deltas, projection)
+
+    @classmethod
+    def of(cls, tools: Mapping[str, ToolSpec], encoder: Encoder, projection: Array) -> ToolTable:
+        """Tools of which nothing but the text is known."""
+        texts = [tool_text(spec) for spec in tools.values()]
+        deltas = np.zeros((len(texts), len(projection)), dtype=np.float32)
+        return cls(tuple(tools), encoder.encode(texts), tuple(map(_mark, texts)), deltas, projection)
+
+    def for_tools(self, tools: Mapping[str, ToolSpec], encoder: Encoder | None = None) -> ToolTable:
+        """The same for the tools now on offer; texts not known are embedded (by `encoder`, else one opened here)."""
+        place = {name: k for k, name in enumerate(self.names)}
+        texts = {name: tool_text(spec) for name, spec in tools.items()}
+        fresh = [n for n, text in texts.items() if n not in place or self.marks[place[n]] != _mark(text)]
+        vectors = np.zeros((len(tools), self.vectors.shape[1]), dtype=np.float32)
+        deltas = np.zeros((len(tools), self.deltas.shape[1]), dtype=np.float32)
+        at = {name: row for row, name in enumerate(tools)}
+        for name, row in at.items():
+            if name in place:
+                vectors[row], deltas[row] = self.vectors[place[name]], self.deltas[place[name]]
+        if fresh:
+            vectors[[at[name] for name in fresh]] = (encoder or MiniLMEncoder.open()).encode([texts[n] for n in fresh])
+        return ToolTable(tuple(tools), vectors, tuple(map(_mark, texts.values())), deltas, self.projection)
+
+    def queries(self) -> Array:
+        """Shape [n_tools, width]."""
+        length = np.float32(self.vectors.shape[1] ** 0.5)
+        return np.asarray(self.vectors * length @ self.projection.T + self.deltas, dtype=np.float32)
+
+
+class Pointer:
+    """A trained proposer; satisfies `protocols.Proposer`. May be used from several threads at once."""
+
+    def __init__(
+        self,
+        lower: LowerLayers,
+        session: onnxruntime.InferenceSession,
+        table: ToolTable,
+        fingerprint: str,
+        graph: frozenset[tuple[str, str]] | None = None,
+    ) -> None:
+        """Use `Pointer.open`."""
+        self.fingerprint = fingerprint
+        self._lower = lower
+        self._session = session
+        self._names = table.names
+        self._queries = table.queries()
+        lengths = np.linalg.norm(self._queries, axis=1, keepdims=True)
+        self._directions = np.ascontiguousarray((self._queries / np.maximum(lengths, 1e-12)).T)
+        self._n_looked_at = np.array([min(_N_LOOKED_AT, len(self._names))], dtype=np.int64)
+        self._graph = graph
+
+    @classmethod
+    def open(
+        cls,
+        folder: Path,
+        tools: Mapping[str, ToolSpec],
+        *,
+        graph: frozenset[tuple[str, str]] | None = None,
+        encoder: Encoder | None = None,
+        cache_dir: Path | None = None,
+        n_threads: int = 1,
+    ) -> Pointer:
+        """Load what `learn.adapter` wrote, for the tools now on offer.
+
+        Args:
+            graph: Links that are possible; others are proposed only where nothing else is left. None allows any.
+            encoder: For texts of tools that were not there in training; opened when needed and left out.
+        Raises:
+            StoreCorruptError: A file is missing, damaged or of another training than its record.
+            MissingExtraError: The package with the encoder's weights is not installed.
+        """
+        record = read_record(folder)
+        table = ToolTable.load(folder / TOOLS_FILE).for_tools(tools, encoder)
+        lower = LowerLayers.open(int(str(record["n_lower"])), cache_dir, n_threads=n_threads)
+        session = start_session((folder / MODEL_FILE).read_bytes(), n_threads)
+        return cls(lower, session, table, str(record["fingerprint"]), graph)
+
+    def propose(self, texts: Sequence[str]) -> list[Proposal]:
+        """One proposal for each request; the same request, the same proposal."""
+        return [self.propose_from(self._lower.states(text)) for text in texts]
+
+    def propose_from(self, states: Array) -> Proposal:
+        """A proposal from the lower layers' states of a text [n_tokens, 384]."""
+        if not self._names:
+            return Proposal({}, (), {})
+        given = {"states": states, "queries": self._queries, "directions": self._directions, "k": self._n_looked_at}
+        chosen, wanted, link, pair, _ = self._session.run(None, given)
+        names = [self._names[int(place)] for place in chosen]
+        if self._graph is not None:
+            for a, before in enumerate(names):
+                link[a, :-1] += np.where([(before, after) in self._graph for after in names], 0, _UNLIKELY / 100)
+        found = beam(link, pair)
+        chances = 1 / (1 + np.exp(-np.clip(wanted, -30, 30)))
+        tools = {name: float(p) for name, p in zip(names, chances) if p >= _LEAST_CHANCE}
+        sequences = tuple((tuple(names[k] for k in path), score) for path, score in found)
+        return Proposal(tools, sequences, _likely_links(names, link, pair))
+
+
+def beam(link: Array, pair: Array, n: int = _N_BEAM) -> list[tuple[tuple[int, ...], float]]:
+    """The likeliest sequences with their log-probabilities, best first.
+
+    Args:
+        link, pair: What the tool before, and each earlier tool, adds to the score of the next, shape [k + 1, k + 1];
+            the last row is the start and the last column the end.
+    """
+    k = len(link) - 1
+    paths: list[tuple[int, ...]] = [()]
+    scores, sums = np.zeros(1), np.zeros((1, k + 1))
+    sums[0, k] = _UNLIKELY  # a plan has a step
+    last = np.array([k])
+    done: list[tuple[tuple[int, ...], float]] = []
+    for _ in range(min(_MOST_STEPS, k) + 1):
+        z = link[last] + sums
+        z -= z.max(axis=1, keepdims=True)
+        total = scores[:, None] + z - np.log(np.exp(z).sum(axis=1, keepdims=True))
+        if len(paths[0]):
+            done += [(path, float(score)) for path, score in zip(paths, total[:, k])]
+            done.sort(key=lambda one: -one[1])
+            done = done[:n]
+        if len(paths[0]) >= min(_MOST_STEPS, k):
+            break
+        flat = total[:, :k].ravel()
+        best = np.argsort(-flat, kind="stable")[:n]
+        if len(done) == n and flat[best[0]] < done[-1][1]:
+            break
+        best = best[flat[best] > _UNLIKELY / 2]
+        if not len(best):
+            break
+        rows, last = np.divmod(best, k)
+        paths = [(*paths[int(row)], int(tool)) for row, tool in zip(rows, last)]
+        if len(paths[0]) == 1:
+            sums = np.zeros((len(paths), k + 1))
+        else:
+            sums = sums[rows]
+        sums = sums + pair[last]
+        sums[np.arange(len(paths)), last] = 2 * _UNLIKELY
+        scores = flat[best]
+    return done
+
+
+def _likely_links(names: Sequence[str], link: Array, pair: Array) -> dict[tuple[str, str], float]:
+    """Log-probabilities of a tool or the end right after another or the start, as if nothing else came before."""
+    z = link.copy()
+    z[:-1] += pair[:-1]
+    z[np.arange(len(names)), np.arange(len(names))] = _UNLIKELY
+    z[-1, -1] = _UNLIKELY
+    z -= z.max(axis=1, keepdims=True)
+    z -= np.log(np.exp(z).sum(axis=1, keepdims=True))
+    ends = [*names, ENDS]
+    return {(ends[a], ends[b]): float(z[a, b]) for a, b in np.argwhere(z > _LEAST_LINK)}
+
+
+# ── Files ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def read_record(folder: Path) -> dict[str, object]:
+    """How a pointer was made, its files checked against it.
+
+    Raises:
+        StoreCorruptError: A file is missing, damaged or of another training.
+    """
+    try:
+        record: dict[str, object] = json.loads((folder / RECORD_FILE).read_bytes())
+        hashes = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in (MODEL_FILE, TOOLS_FILE)}
+        if record["files"] == hashes:
+            return record
+        reason = "a file is not the one recorded"
+    except OSError as error:
+        reason = f"{Path(error.filename or '').name}: {error.strerror}"
+    except (ValueError, KeyError, TypeError) as error:
+        reason = f"{RECORD_FILE} cannot be read: {error!r}"
+    raise StoreCorruptError(
+        f"the planner trained in {str(folder)!r} is damaged ({reason}); train it again or go back to an earlier version"
+    )
+
+
+def start_session(graph: bytes, n_threads: int) -> onnxruntime.InferenceSession:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = n_threads
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    # As for the sentence encoder: an agent that waits keeps neither cores nor freed buffers.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    options.enable_cpu_mem_arena = False
+    options.enable_mem_pattern = False
+    return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+
+
+def _kept(path: Path) -> bytes | None:
+    """A cached graph when it is whole."""
+    try:
+        graph = path.read_bytes()
+        whole = path.with_suffix(".sha256").read_bytes() == hashlib.sha256(graph).hexdigest().encode()
+    except OSError:
+        return None
+    return graph if whole else None
+
+
+def _mark(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]

@@ -1,0 +1,269 @@
+"""Graphs of tier two with int8 matrices, written by hand: the same numbers as the trainer's up to rounding.
+
+Two graphs: the lower layers, which no training changes and all owners share, and the pointer, which is one owner's:
+the adapted upper layers and the decoder. Matrices are int8 with one scale for each output, activations are scaled as
+they come (`DynamicQuantizeMatMul`). One text at a time: no masks. Building needs `onnx`, running does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+
+Array = NDArray[np.float32]
+
+WIDTH, N_LAYERS, _N_HEADS = 384, 6, 12
+_ENCODER_EPSILON, _DECODER_EPSILON = 1e-12, 1e-5
+LAYER_PARTS = ("qkv", "qkvb", "o", "ob", "n1", "n1b", "i", "ib", "f", "fb", "n2", "n2b")
+"""Of one encoder layer: attention in and out, norm, feed-forward in and out, norm; biases end in b."""
+BLOCK_MATRICES = ("cq", "ck", "cv", "co", "sq", "sk", "sv", "so", "f1", "f2")
+"""Of one decoder block: attention to the text, attention among tools, feed-forward."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Sizes of a pointer."""
+
+    width: int = 256
+    n_blocks: int = 2
+    n_heads: int = 4
+    n_upper: int = 2
+    """Encoder layers that are trained, from the top."""
+
+
+def layer_weights(weights: Mapping[str, Array], layer: int) -> dict[str, Array]:
+    """One encoder layer of the published file, under the names of `LAYER_PARTS`."""
+    name = f"encoder.layer.{layer}"
+
+    def joined(kind: str) -> Array:
+        return np.concatenate([weights[f"{name}.attention.self.{part}.{kind}"] for part in ("query", "key", "value")])
+
+    parts = {"o": "attention.output.dense", "n1": "attention.output.LayerNorm"}
+    parts |= {"i": "intermediate.dense", "f": "output.dense", "n2": "output.LayerNorm"}
+    found = {"qkv": joined("weight"), "qkvb": joined("bias")}
+    for short, long in parts.items():
+        found[short], found[f"{short}b"] = weights[f"{name}.{long}.weight"], weights[f"{name}.{long}.bias"]
+    return found
+
+
+def lower_graph(weights: Mapping[str, Array], n_lower: int) -> bytes:
+    """The first layers: `embedded` [tokens, 384] → states [tokens, 384]."""
+    g = _Writer({})
+    g.weights |= {
+        f"norm{end}": weights[f"embeddings.LayerNorm.{kind}"] for end, kind in (("", "weight"), ("b", "bias"))
+    }
+    for layer in range(n_lower):
+        g.weights |= {f"e{layer}.{part}": value for part, value in layer_weights(weights, layer).items()}
+    x = g.norm("embedded", "norm", _ENCODER_EPSILON)
+    for layer in range(n_lower):
+        x = g.encoder_layer(x, f"e{layer}.")
+    dims: list[str | int] = ["tokens", WIDTH]
+    return g.finish([("embedded", dims)], [(x, dims)])
+
+
+def pointer_graph(weights: Mapping[str, Array], shape: Shape) -> bytes:
+    """Upper layers and decoder.
+
+    Inputs: `states` [tokens, 384]; `queries` [n_tools, width], one for each tool; `directions` [width, n_tools], the
+    same as columns of length 1; `k` [1], how many tools to look at closely.
+    Outputs: `chosen` [k], places of those tools; `wanted` [k], log-odds that each is in the plan; `link` and `pair`
+    [k + 1, k + 1], what the tool before and each earlier tool adds to the score of the next: the last row is the start,
+    the last column the end; `vector` [width], the text's direction.
+    """
+    g = _Writer(weights)
+    x = "states"
+    for layer in range(N_LAYERS - shape.n_upper, N_LAYERS):
+        x = g.encoder_layer(x, f"e{layer}.")
+
+    # Which tools to look at: the nearest token and the whole text, by cosine.
+    keys = g.linear(x, "tk")
+    near = g.node("ReduceMax", [g.node("MatMul", [g.unit(keys), "directions"]), g.whole("rows", [0])], {"keepdims": 0})
+    vector = g.unit(g.node("ReduceSum", [keys, g.whole("rows", [0])], {"keepdims": 1}))
+    whole = g.node("MatMul", [vector, "directions"])
+    near = g.node("Mul", [near, g.fixed("s1_near", weights["s1"][:1])])
+    whole = g.node("Mul", [whole, g.fixed("s1_whole", weights["s1"][1:2])])
+    first = g.node("Reshape", [g.node("Add", [whole, near]), g.whole("flat", [-1])])
+    best, chosen = g.pair("TopK", [first, "k"], {"axis": 0})
+
+    trust = g.node(
+        "MatMul", [g.node("Unsqueeze", [best, g.whole("as_column", [1])]), g.fixed("sc", weights["sc"][None])]
+    )
+    z = g.node("Add", [g.node("Gather", ["queries", chosen], {"axis": 0}), trust])
+    z = g.node("Concat", [z, g.fixed("ends", np.stack([weights["start"], weights["end"]]))], {"axis": 0})
+    for block in range(shape.n_blocks):
+        z = g.decoder_block(z, x, f"b{block}.", shape)
+    z = g.norm(z, "no", _DECODER_EPSILON)
+
+    n, zero, one = g.node("Shape", [z]), g.whole("zero", [0]), g.whole("one", [1])
+    n = g.node("Slice", [n, zero, one])
+    tools_end, rows_end = (g.node("Sub", [n, g.whole(name, [back])]) for name, back in (("two", 2), ("one", 1)))
+    tools = g.node("Slice", [z, zero, tools_end, zero])
+    rows = g.node("Slice", [z, zero, rows_end, zero])
+    columns = g.node("Concat", [tools, g.node("Slice", [z, rows_end, g.whole("far", [2**31]), zero])], {"axis": 0})
+    link = g.table(rows, columns, "la", "lb", float(weights["lscale"].reshape(-1)[0]))
+    link = g.node(
+        "Add", [link, g.node("Transpose", [g.node("MatMul", [columns, g.fixed("u", weights["u"][:, None])])])]
+    )
+    pair = g.table(rows, columns, "ma", "mb", float(weights["mscale"].reshape(-1)[0]))
+    wanted = g.node("MatMul", [tools, g.fixed("set", weights["set"][:, None])])
+    wanted = g.node(
+        "Add", [g.node("Reshape", [wanted, g.whole("flat", [-1])]), g.fixed("setb", weights["setb"].reshape(1))]
+    )
+    inputs: list[tuple[str, Sequence[str | int]]] = [
+        ("states", ["tokens", WIDTH]),
+        ("queries", ["tools", shape.width]),
+        ("directions", [shape.width, "tools"]),
+    ]
+    outputs: list[tuple[str, Sequence[str | int]]] = [
+        (chosen, ["k"]),
+        (wanted, ["k"]),
+        (link, ["n", "n"]),
+        (pair, ["n", "n"]),
+        (vector, [1, shape.width]),
+    ]
+    return g.finish(inputs, outputs, wholes=["k"], whole_outputs=[chosen])
+
+
+class _Writer:
+    """Collects the nodes and constants of a graph."""
+
+    def __init__(self, weights: Mapping[str, Array]) -> None:
+        self.weights = dict(weights)
+        self._nodes: list[onnx.NodeProto] = []
+        self._constants: dict[str, onnx.TensorProto] = {}
+
+    def node(
+        self,
+        operator: str,
+        inputs: Sequence[str],
+        attributes: Mapping[str, int | float | list[int]] | None = None,
+        *,
+        domain: str = "",
+    ) -> str:
+        output = f"{operator}_{len(self._nodes)}"
+        node = onnx.helper.make_node(operator, list(inputs), [output], domain=domain)
+        node.attribute.extend(onnx.helper.make_attribute(k, v) for k, v in (attributes or {}).items())
+        self._nodes.append(node)
+        return output
+
+    def pair(self, operator: str, inputs: Sequence[str], attributes: Mapping[str, int]) -> tuple[str, str]:
+        """A node with two outputs."""
+        first = self.node(operator, inputs, dict(attributes))
+        second = f"{first}_more"
+        self._nodes[-1].output.append(second)
+        return first, second
+
+    def fixed(self, name: str, value: NDArray[np.generic]) -> str:
+        if name not in self._constants:
+            self._constants[name] = onnx.numpy_helper.from_array(np.ascontiguousarray(value), name)
+        return name
+
+    def whole(self, name: str, value: list[int]) -> str:
+        return self.fixed(f"whole_{name}", np.array(value, dtype=np.int64))
+
+    def linear(self, x: str, name: str, bias: str = "") -> str:
+        """x · weight transposed (+ bias), the weight [out, in] as int8 with a scale for each output."""
+        weight = np.asarray(self.weights[name], dtype=np.float32)
+        scale = np.maximum(np.abs(weight).max(axis=1) / 127, 1e-12).astype(np.float32)
+        small = np.rint(weight / scale[:, None]).astype(np.int8).T
+        inputs = [x, self.fixed(name, small), self.fixed(f"{name}.scale", scale), ""]
+        inputs += [self.fixed(bias, np.asarray(self.weights[bias], dtype=np.float32))] if bias else []
+        return self.node("DynamicQuantizeMatMul", inputs, domain="com.microsoft")
+
+    def norm(self, x: str, name: str, epsilon: float) -> str:
+        inputs = [x, self.fixed(name, self.weights[name]), self.fixed(f"{name}b", self.weights[f"{name}b"])]
+        return self.node("LayerNormalization", inputs, {"axis": -1, "epsilon": epsilon})
+
+    def unit(self, x: str) -> str:
+        return self.node("LpNormalization", [x], {"axis": -1, "p": 2})
+
+    def attention(self, query: str, key: str, value: str, n_heads: int, width: int) -> str:
+        by_head = self.whole(f"by_{n_heads}_heads_of_{width}", [-1, n_heads, width // n_heads])
+        scale = self.fixed(f"scale_{width}_{n_heads}", np.array((width // n_heads) ** -0.5, np.float32))
+        query = self.node("Mul", [query, scale])
+        query, value = (
+            self.node("Transpose", [self.node("Reshape", [one, by_head])], {"perm": [1, 0, 2]})
+            for one in (query, value)
+        )
+        key = self.node("Transpose", [self.node("Reshape", [key, by_head])], {"perm": [1, 2, 0]})
+        weights = self.node("Softmax", [self.node("MatMul", [query, key])], {"axis": -1})
+        mixed = self.node("Transpose", [self.node("MatMul", [weights, value])], {"perm": [1, 0, 2]})
+        return self.node("Reshape", [mixed, self.whole(f"by_row_of_{width}", [-1, width])])
+
+    def encoder_layer(self, x: str, name: str) -> str:
+        """Source: Devlin et al. 2019, https://arxiv.org/abs/1810.04805."""
+        parts = self.linear(x, f"{name}qkv", f"{name}qkvb")
+        ends = self.whole("thirds", [WIDTH, WIDTH, WIDTH])
+        query = self.node("Split", [parts, ends], {"axis": 1})
+        key, value = f"{query}_key", f"{query}_value"
+        self._nodes[-1].output.extend([key, value])
+        mixed = self.linear(self.attention(query, key, value, _N_HEADS, WIDTH), f"{name}o", f"{name}ob")
+        x = self.norm(self.node("Add", [mixed, x]), f"{name}n1", _ENCODER_EPSILON)
+        inner = self.linear(self.node("Gelu", [self.linear(x, f"{name}i", f"{name}ib")]), f"{name}f", f"{name}fb")
+        return self.norm(self.node("Add", [inner, x]), f"{name}n2", _ENCODER_EPSILON)
+
+    def decoder_block(self, z: str, x: str, name: str, shape: Shape) -> str:
+        """Tools look at the text, then at each other."""
+        y = self.linear(self.norm(z, f"{name}n1", _DECODER_EPSILON), f"{name}cq")
+        keys, values = self.linear(x, f"{name}ck"), self.linear(x, f"{name}cv")
+        seen = self.attention(y, keys, values, shape.n_heads, shape.width)
+        z = self.node("Add", [z, self.linear(seen, f"{name}co")])
+        y = self.norm(z, f"{name}n2", _DECODER_EPSILON)
+        query, key, value = (self.linear(y, f"{name}s{part}") for part in "qkv")
+        others = self.attention(query, key, value, shape.n_heads, shape.width)
+        z = self.node("Add", [z, self.linear(others, f"{name}so")])
+        y = self.norm(z, f"{name}n3", _DECODER_EPSILON)
+        y = self.linear(self.node("Gelu", [self.linear(y, f"{name}f1", f"{name}f1b")]), f"{name}f2", f"{name}f2b")
+        return self.node("Add", [z, y])
+
+    def table(self, rows: str, columns: str, left: str, right: str, scale: float) -> str:
+        of_rows, of_columns = self.linear(rows, left), self.linear(columns, right)
+        product = self.node("MatMul", [of_rows, self.node("Transpose", [of_columns])])
+        return self.node("Mul", [product, self.fixed(f"{left}.share", np.array(scale, np.float32))])
+
+    def finish(
+        self,
+        inputs: Sequence[tuple[str, Sequence[str | int]]],
+        outputs: Sequence[tuple[str, Sequence[str | int]]],
+        *,
+        wholes: Sequence[str] = (),
+        whole_outputs: Sequence[str] = (),
+    ) -> bytes:
+        helper, number, whole = onnx.helper, onnx.TensorProto.FLOAT, onnx.TensorProto.INT64
+        graph = helper.make_graph(
+            self._nodes,
+            "hearth-pointer",
+            [
+                *(helper.make_tensor_value_info(name, number, dims) for name, dims in inputs),
+                *(helper.make_tensor_value_info(name, whole, [1]) for name in wholes),
+            ],
+            [
+                helper.make_tensor_value_info(name, whole if name in whole_outputs else number, dims)
+                for name, dims in outputs
+            ],
+            list(self._constants.values()),
+        )
+        opsets = [helper.make_opsetid("", 20), helper.make_opsetid("com.microsoft", 1)]
+        model = helper.make_model(graph, opset_imports=opsets, ir_version=9)
+        return bytes(model.SerializeToString())
+
+
+def read_weights(graph: bytes) -> dict[str, Array]:
+    """Weights of a pointer graph, for training to go on from it; int8 ones as the numbers they stand for."""
+    model = onnx.load_model_from_string(graph)
+    raw = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
+    found: dict[str, Array] = {}
+    for name, value in raw.items():
+        if f"{name}.scale" in raw:
+            found[name] = np.ascontiguousarray((value.astype(np.float32) * raw[f"{name}.scale"]).T)
+        elif value.dtype == np.float32 and not name.endswith(".scale"):
+            found[name] = value
+    found["s1"] = np.concatenate([found.pop("s1_near"), found.pop("s1_whole")])
+    found["start"], found["end"] = found.pop("ends")
+    found["sc"], found["u"], found["set"] = found["sc"][0], found["u"][:, 0], found["set"][:, 0]
+    found["lscale"], found["mscale"] = found.pop("la.share"), found.pop("ma.share")
+    return {name: value for name, value in found.items() if not name.startswith("scale_")}
