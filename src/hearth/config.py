@@ -16,7 +16,7 @@ from typing import Annotated, Literal, cast
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import platformdirs
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from hearth.errors import ConfigError
 from hearth.types import Plain
@@ -108,12 +108,21 @@ class Collection(_Table):
 
 
 class LanguageModelSettings(_Table):
-    """Any OpenAI-compatible endpoint."""
+    """A language model: any OpenAI-compatible endpoint, or one on this machine."""
 
-    base_url: str
-    """Up to `/v1`, e.g. `http://127.0.0.1:11434/v1`."""
-    model: str
-    """Its name at that endpoint."""
+    kind: Literal["openai", "huggingface", "llamacpp"] = "openai"
+    """`openai`: the endpoint at `base_url`; `huggingface`: a transformers model (extra `hf`); `llamacpp`: a GGUF file
+    (extra `gguf`)."""
+    base_url: str = ""
+    """Of `openai`: up to `/v1`, e.g. `http://127.0.0.1:11434/v1`."""
+    model: str = ""
+    """Of `openai`: its name at that endpoint."""
+    path: str = ""
+    """Of `huggingface`: a folder or a name in the local Hugging Face cache; of `llamacpp`: a GGUF file. Relative to the
+    home folder."""
+    adapter: str = ""
+    """Of `huggingface`: folder of a LoRA adapter that has learnt to plan, or `current` for the one `hearth adapters`
+    keeps."""
     api_key_env: str = ""
     """Environment variable that holds the key."""
     api_key_file: str = ""
@@ -121,13 +130,27 @@ class LanguageModelSettings(_Table):
     timeout_s: float = Field(default=60, gt=0)
     """How long one answer may take."""
     answers: bool = True
-    """Let it word the answers, from the evidence alone."""
+    """Let it word the answers, from the evidence alone; one that has learnt to plan words none."""
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> LanguageModelSettings:
+        needed = ("base_url", "model") if self.kind == "openai" else ("path",)
+        missing = [key for key in needed if not getattr(self, key)]
+        if missing:
+            raise ValueError(f"key {missing[0]!r} is missing; a model of kind {self.kind!r} needs it")
+        if self.adapter and self.kind != "huggingface":
+            raise ValueError(f"an adapter needs kind = 'huggingface', not {self.kind!r}; take one of them out")
+        return self
 
 
 class Models(_Table):
     """Models beside the shipped encoder."""
 
     language: LanguageModelSettings | None = None
+    teacher: LanguageModelSettings | None = None
+    """Who is asked for plans to learn from; without it, the language model is."""
+    student: bool = False
+    """Let what was learnt by `hearth learn` plan beside recall."""
 
 
 class Network(_Table):
@@ -144,6 +167,35 @@ class Planning(_Table):
     """A plan less confident than this is put to the language model, too, when one is configured."""
 
 
+class Learning(_Table):
+    """What learning from a teacher may cost, and how sure a plan must be to run without asking one."""
+
+    risk: float = Field(default=0.1, gt=0, lt=1)
+    """At most this share of the plans that run without asking the teacher may be wrong."""
+    assurance: float = Field(default=0.9, gt=0, lt=1)
+    """How sure that bound must be."""
+    cost_per_question_usd: float = Field(default=0.002, ge=0)
+    """What one question to the teacher costs you, money and privacy together."""
+    cost_per_mistake_usd: float = Field(default=0.05, ge=0)
+    """What one wrong plan costs you."""
+    cost_per_second_usd: float = Field(default=0.0, ge=0)
+    """What a second of waiting for the teacher costs you."""
+    seconds_per_question: float = Field(default=2.0, ge=0)
+    """How long the teacher takes to answer."""
+    compared_share: float = Field(default=0.05, ge=0, le=1)
+    """So many of the sure plans are put to the teacher all the same, by lot: only they show how often sure is wrong."""
+    questions_per_day: int = Field(default=100, ge=0)
+    """How many requests may leave this device a day for learning."""
+    tokens_per_day: int = Field(default=1_000_000, ge=0)
+    """How many tokens the teacher may use a day."""
+    usd_per_day: float = Field(default=1.0, ge=0)
+    """How much the teacher may cost a day."""
+    usd_per_million_tokens: float = Field(default=0.0, ge=0)
+    """What the teacher charges."""
+    settled_after_h: float = Field(default=24.0, ge=0)
+    """How many hours what was done must stand, neither taken back nor corrected, before it is learnt from."""
+
+
 class Settings(_Table):
     """The whole of `hearth.toml`."""
 
@@ -152,6 +204,7 @@ class Settings(_Table):
     models: Models = Models()
     network: Network = Network()
     planning: Planning = Planning()
+    learning: Learning = Learning()
     mail: Mail = Mail()
     calendar: Collection = Collection()
     contacts: Collection = Collection()
@@ -280,6 +333,8 @@ def _fault(path: Path, fault: Mapping[str, object]) -> str:
             f"{path}: {key} = {fault['input']!r}, but {key} is a table; write [{key}] on its own line and keys below it"
         )
     message = str(fault["msg"]).removeprefix("Value error, ")
+    if isinstance(fault["input"], Mapping):  # of a whole table
+        return f"{path}: [{key}] {message}"
     return f"{path}: {key} = {fault['input']!r}: {message}"
 
 

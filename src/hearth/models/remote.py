@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import httpx
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from hearth.errors import ConfigError, HearthError, PlannerError
 
@@ -41,8 +41,13 @@ class _Choice(BaseModel):
     finish_reason: str | None = None
 
 
+class _Usage(BaseModel):
+    total_tokens: int = Field(default=0, ge=0)
+
+
 class _Completion(BaseModel):
     choices: list[_Choice]
+    usage: _Usage | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +85,8 @@ class RemoteModel:
             ConfigError: The address or the key cannot be used.
         """
         self.name = model
+        self.n_tokens = 0
+        """Of the last answer and its question, as the server counted them; 0 when it does not say."""
         self._url = _endpoint(base_url)
         self._where = str(self._url.copy_with(query=None)).removesuffix("/chat/completions")
         self._key = _checked_key(api_key)
@@ -207,6 +214,7 @@ class RemoteModel:
                 f"the language model at {self._where!r} answered with no chat completion: {self._excerpt(body)!r}; "
                 "check that base_url in [models.language] ends where /chat/completions follows"
             ) from None
+        self.n_tokens = completion.usage.total_tokens if completion.usage else 0
         if not completion.choices:
             raise PlannerError(f"the language model at {self._where!r} gave no choices; try again or use another model")
         choice = completion.choices[0]

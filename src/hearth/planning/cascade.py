@@ -1,6 +1,8 @@
-"""Several planners asked in turn: the first confident, complete plan is taken; the next is asked only without one.
+"""Several planners asked in turn: the first sure, complete plan is taken; the next, and at last the teacher, is asked
+only without one.
 
-What an earlier planner found is kept: when a later one fails or does no better, the best answer so far stands.
+What an earlier planner found is kept: when a later one fails or does no better, the best answer so far stands. How
+sure is sure enough is learnt for each planner from how often its plans were the teacher's (`deferring`).
 """
 
 from __future__ import annotations
@@ -8,48 +10,116 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from hearth.errors import PlannerError
+from hearth.planning.agreement import Agreements, comparison
+from hearth.planning.deferring import Costs, is_drawn, learn_threshold
 from hearth.protocols import Planner
 from hearth.types import Context, Plan, Refusal, Request, ToolSpec
 
 CONFIDENT = 0.7
-"""A complete plan at least this confident is taken without asking the next planner."""
+"""A complete plan at least this confident is taken without asking the next planner, until better is known."""
 
 _REFUSAL_RANK = {"unreadable": 0, "out_of_scope": 1, "needs": 3}
 
 
 class Cascade:
-    """A `protocols.Planner` made of others, cheapest first (recall, then a language model)."""
+    """A `protocols.Planner` made of others, cheapest first (recall, the student, a language model as teacher)."""
 
     name = "cascade"
 
-    def __init__(self, planners: Sequence[Planner], *, confident: float = CONFIDENT) -> None:
-        """`planners` in the order they are asked; `confident` in [0, 1]."""
+    def __init__(
+        self,
+        planners: Sequence[Planner],
+        *,
+        confident: float = CONFIDENT,
+        teacher: Planner | None = None,
+        agreements: Agreements | None = None,
+        costs: Costs | None = None,
+        compared_share: float = 0.0,
+    ) -> None:
+        """`planners` in the order they are asked.
+
+        Args:
+            confident: In [0, 1]; for planners of which too little is known.
+            teacher: Asked last, when nobody was sure.
+            agreements: Where comparisons with the teacher are written down and thresholds are learnt from; None learns
+                nothing.
+            costs: What the owner says questions and mistakes cost.
+            compared_share: So many of the requests are put to the teacher although a planner was sure, by lot: without
+                them nobody knows how often sure is wrong.
+        """
         self.planners = tuple(planners)
+        self.teacher = teacher
         self.confident = confident
+        self._agreements = agreements
+        self._costs = costs or Costs()
+        self._compared_share = compared_share if teacher is not None and agreements is not None else 0.0
+        self._thresholds: dict[str, float] = {}
+
+    def threshold(self, planner: str) -> float:
+        """How sure a plan of this planner must be to be taken without asking further."""
+        if self._agreements is None or self.teacher is None:
+            return self.confident
+        if planner not in self._thresholds:
+            learnt = learn_threshold(self._agreements.outcomes(planner), self._costs)
+            self._thresholds[planner] = self.confident if learnt is None else learnt.value
+        return self._thresholds[planner]
 
     def plan(self, request: Request, context: Context, tools: Mapping[str, ToolSpec]) -> Plan | Refusal:
-        """The first confident and complete plan, else the best answer any planner gave.
+        """The first sure and complete plan, else the best answer any planner gave.
 
         Raises:
             PlannerError: No planner could answer at all.
         """
         best: Plan | Refusal | None = None
         failure = PlannerError("no planner is set up; name one under [models] in hearth.toml")
+        drawn = is_drawn(f"{request.now.isoformat()} {request.text}", self._compared_share)
+        proposed: list[Plan] = []
         for planner in self.planners:
             try:
                 answer = planner.plan(request, context, tools)
             except PlannerError as error:
                 failure = error
                 continue
-            if isinstance(answer, Plan) and not answer.unserved and answer.confidence >= self.confident:
-                return answer
+            is_sure = False
+            if isinstance(answer, Plan) and not answer.unserved:
+                proposed.append(answer)
+                is_sure = answer.confidence >= self.threshold(answer.planner)
+                if is_sure and not drawn:
+                    return answer
             if best is None or _rank(answer) > _rank(best):
                 best = answer
-            if not request.text.strip():
-                break  # there is nothing a further planner could read
+            if is_sure or not request.text.strip():
+                break  # the teacher alone is wanted, or there is nothing a further planner could read
+        if self.teacher is not None and request.text.strip():
+            try:
+                answer = self.teacher.plan(request, context, tools)
+            except PlannerError as error:
+                failure = error
+            else:
+                self._note(request, proposed, answer, tools, drawn)
+                is_whole = isinstance(answer, Plan) and not answer.unserved
+                if best is None or is_whole or _rank(answer) > _rank(best):
+                    best = answer
         if best is None:
             raise failure
         return best
+
+    def _note(
+        self,
+        request: Request,
+        proposed: Sequence[Plan],
+        answer: Plan | Refusal,
+        tools: Mapping[str, ToolSpec],
+        drawn: bool,
+    ) -> None:
+        if self._agreements is None or self.teacher is None:
+            return
+        for plan in proposed:
+            is_sure = plan.confidence >= self.threshold(plan.planner)
+            share = max(self._compared_share, 1e-6) if is_sure else 1.0
+            made = comparison(request, plan, self.teacher.name, answer, tools, share=share, is_drawn=drawn)
+            self._agreements.note(made)
+            self._thresholds.pop(plan.planner, None)
 
 
 def _rank(answer: Plan | Refusal) -> tuple[int, float]:
