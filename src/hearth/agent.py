@@ -151,7 +151,7 @@ class Agent:
                 results = self.executor.run(episode_id, plan, self.tools.specs, request.now, done=results)
 
         answer = compose(plan, refusal, ruling, results, self.tools.specs, request.now)
-        if self.model is not None and self.settings.models.language and self.settings.models.language.answers:
+        if self.model is not None and _words_answers(self.model, self.settings):
             answer = reword(answer, request.text, self.model)
         episode = Episode(
             id=episode_id,
@@ -381,12 +381,12 @@ class Agent:
             egress = Egress(settings.network.allow, store, clock)
             encoder = encoder or MiniLMEncoder.open(config.cache_folder(environ))
             recall = RecallPlanner(encoder, store)
-            model = _language_model(settings, egress, environ)
+            model = _language_model(settings, home, egress, environ)
             language: Planner | None = None
             if model is not None:
-                from hearth.planning.language import LanguagePlanner  # as in `_language_model`
+                from hearth.planning.compact import planner_of  # as in `_language_model`
 
-                language = LanguagePlanner(model, encoder)
+                language = planner_of(model, encoder)
             return cls(
                 home=home,
                 settings=settings,
@@ -404,20 +404,17 @@ class Agent:
             )
 
 
-def _language_model(settings: Settings, egress: Egress, environ: Mapping[str, str]) -> LanguageModel | None:
-    chosen = settings.models.language
-    if chosen is None:
+def _language_model(settings: Settings, home: Path, egress: Egress, environ: Mapping[str, str]) -> LanguageModel | None:
+    if settings.models.language is None:
         return None
-    from hearth.models.remote import RemoteModel  # with httpx, a fifth of a second that most starts need not pay
+    from hearth.models.configured import open_language_model  # most starts need none of it
 
-    where = "[models.language]"
-    key = ""
-    if chosen.api_key_env:
-        key = config.secret("api_key_env", chosen.api_key_env, where, environ)
-    elif chosen.api_key_file:
-        key = config.secret("api_key_file", chosen.api_key_file, where, environ)
-    transport = egress.transport("language model")
-    return RemoteModel(chosen.base_url, chosen.model, key, transport, timeout_s=chosen.timeout_s)
+    return open_language_model(settings.models.language, home, egress, environ)
+
+
+def _words_answers(model: LanguageModel, settings: Settings) -> bool:
+    chosen = settings.models.language
+    return chosen is not None and chosen.answers and not getattr(model, "writes_plans", False)
 
 
 # ── Homes, records, demonstrations ────────────────────────────────────────────────────────────────────────

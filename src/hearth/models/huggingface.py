@@ -30,6 +30,11 @@ N_GRAMMARS = 8
 """Compiled grammars kept."""
 EXTRA = "pip install 'hearth-agent[hf]'"
 
+RECORD = "record.json"
+"""Beside weights that `learn.language` made."""
+CURRENT = "current.json"
+"""In a folder of adapters: which of them plans."""
+
 _LIKELY_PATH = ("/", ".", "~")
 
 
@@ -42,6 +47,7 @@ class HuggingFaceModel:
         tokenizer: Any,
         name: str,
         *,
+        writes_plans: bool = False,
         timeout_s: float = 60.0,
         max_tokens: int = MAX_TOKENS,
         clock: Callable[[], float] = time.monotonic,
@@ -57,6 +63,10 @@ class HuggingFaceModel:
         self.name = name
         self.model = model
         self.tokenizer = tokenizer
+        self.writes_plans = writes_plans
+        """Whether it has learnt to write plans as lines (`planning.compact`) and nothing else."""
+        self.reads_tools = reads_tools(tokenizer)
+        """Whether its chat form shows it the tools described to it."""
         self._timeout_s = timeout_s
         self._max_tokens = max_tokens
         self._clock = clock
@@ -82,7 +92,8 @@ class HuggingFaceModel:
         """
         model, tokenizer = load(where, adapter)
         name = Path(where).name if adapter is None else f"{Path(where).name}+{adapter.name}"
-        return cls(model, tokenizer, name, timeout_s=timeout_s, max_tokens=max_tokens)
+        is_taught = (Path(where).expanduser() / RECORD).exists() or adapter is not None
+        return cls(model, tokenizer, name, writes_plans=is_taught, timeout_s=timeout_s, max_tokens=max_tokens)
 
     def complete(self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, object] | None = None) -> str:
         """Answer `messages`, held to `schema` as far as a grammar can say it; the text is not checked against it.
@@ -305,6 +316,29 @@ def load(where: str | Path, adapter: Path | None = None) -> tuple[Any, Any]:
                 "distil it again on that model"
             ) from None
     return model.eval(), tokenizer
+
+
+def current_adapter(folder: Path) -> Path | None:
+    """The adapter in use among those of `folder` (`learn.adapters`); None: none.
+
+    Raises:
+        ConfigError: What says so cannot be read.
+    """
+    try:
+        past = json.loads((folder / CURRENT).read_bytes())["past"]
+        return folder / str(int(past[-1])) if past else None
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ConfigError(
+            f"cannot read {str(folder / CURRENT)!r} ({error}); remove it, then `hearth adapters promote` one"
+        ) from None
+
+
+def reads_tools(tokenizer: Any) -> bool:
+    """Whether the model's chat form shows it the system message: one that knows its tools by name need not see it."""
+    said = [[{"role": "system", "content": words}, {"role": "user", "content": "a"}] for words in ("b", "c")]
+    return prompt_tokens(tokenizer, said[0]) != prompt_tokens(tokenizer, said[1])
 
 
 def load_tokenizer(where: str | Path) -> Any:

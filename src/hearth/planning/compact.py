@@ -19,8 +19,8 @@ from math import exp
 from hearth.errors import PlanError, PlannerError
 from hearth.plan_format import decode_argument, encode_argument
 from hearth.planning.check import check_plan, faults
-from hearth.planning.language import Shortlist, describe, invented, unreadable, value_schema
-from hearth.protocols import Encoder, GrammarModel
+from hearth.planning.language import LanguagePlanner, Shortlist, describe, invented, unreadable, value_schema
+from hearth.protocols import Encoder, GrammarModel, LanguageModel, Planner
 from hearth.types import Argument, Context, Plan, Refusal, Request, Step, ToolSpec
 
 MAX_TEXT = 400
@@ -160,6 +160,14 @@ def plan_messages(request: str, tools: Mapping[str, ToolSpec]) -> list[dict[str,
         {"role": "system", "content": f"{_INSTRUCTIONS}Tools:\n{described}"},
         {"role": "user", "content": request.encode("utf-8", "replace").decode("utf-8")},
     ]
+
+
+def planner_of(model: LanguageModel, encoder: Encoder) -> Planner:
+    """The planner that suits `model`: one that has learnt to write plans as lines, or any other, asked for JSON."""
+    if not (isinstance(model, GrammarModel) and getattr(model, "writes_plans", False)):
+        return LanguagePlanner(model, encoder)
+    # What its chat form does not show need not be chosen: it knows its tools by name.
+    return CompactPlanner(model, encoder if getattr(model, "reads_tools", True) else None)
 
 
 class CompactPlanner:
