@@ -1,0 +1,237 @@
+"""Which finished requests become demonstrations: only what stood, and nothing that a stranger's text had a hand in.
+
+A request is learnt from when the owner corrected it, or when its plan changed or sent something, ended well, was not
+taken back and was not asked again otherwise for a while. What only reads proves nothing: nobody objects to a wrong
+answer that goes unnoticed; for such requests a teacher is asked.
+
+Covered: refusals, denials, failures, repairs, parts left out, undone and corrected episodes, recipients that come from
+a message or a page, words that look like passwords, keys, card or account numbers. Not covered: secrets in no form
+known here, and plans the owner let pass although they were wrong.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from hearth.errors import PlanError
+from hearth.guard.labels import origins, predict
+from hearth.learn.buffer import Entry
+from hearth.learn.teacher import entry_from, words_of
+from hearth.plan_format import plan_to_json
+from hearth.store import Store
+from hearth.trace import CallRecord, Trace
+from hearth.types import UNTRUSTED_SOURCES, Episode, Plan, ToolSpec
+
+N_LOOKED_THROUGH = 1000
+"""Newest episodes that are considered; older ones had their chance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is to become of one finished request."""
+
+    episode: str
+    kind: Literal["success", "teacher", "waiting", "question", "no"]
+    """`success`: learn its plan. `teacher`: the same, a model planned it. `waiting`: it must stand a while longer.
+    `question`: a teacher could say what would have been right. `no`: never."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Harvest:
+    """What the newest episodes give."""
+
+    entries: tuple[Entry, ...]
+    """To be learnt."""
+    questions: tuple[Episode, ...]
+    """To be put to a teacher, oldest first."""
+    verdicts: tuple[Verdict, ...]
+    """On every episode that was not looked at before, oldest first."""
+
+    def counts(self) -> dict[str, int]:
+        """How many were judged how."""
+        return dict(Counter(verdict.kind for verdict in self.verdicts))
+
+
+def harvest(
+    store: Store, tools: Mapping[str, ToolSpec], now: dt.datetime, settled_after: dt.timedelta = dt.timedelta(days=1)
+) -> Harvest:
+    """Judge the finished requests that were not judged for good before. Writes nothing: see `note`.
+
+    Args:
+        now: With time zone.
+        settled_after: How long what was done must stand.
+    """
+    trace = Trace(store)
+    episodes = trace.episodes(N_LOOKED_THROUGH)[::-1]
+    judged = {row[0] for row in store.query("SELECT episode FROM looked_at")}
+    corrected = {row[0] for row in store.query("SELECT episode FROM demonstration WHERE source = 'owner'")}
+    corrected |= {row[0] for row in store.query("SELECT episode FROM set_aside WHERE source = 'owner'")}
+    entries, questions, verdicts = [], [], []
+    for place, episode in enumerate(episodes):
+        if episode.id in judged:
+            continue
+        if episode.id in corrected:
+            verdict = Verdict(episode.id, "no", "the owner corrected it")
+        else:
+            verdict = judge(episode, trace.calls(episode.id), tools, now, settled_after, episodes[place + 1 :])
+        verdicts.append(verdict)
+        if verdict.kind == "question":
+            questions.append(episode)
+        elif verdict.kind in ("success", "teacher"):
+            assert episode.plan is not None
+            by = episode.plan.planner if verdict.kind == "teacher" else "success"
+            entries.append(
+                entry_from(
+                    episode.request,
+                    episode.plan,
+                    by,
+                    id=f"{verdict.kind}:{episode.id}",
+                    source=verdict.kind,
+                    episode=episode.id,
+                    tools=tools,
+                )
+            )
+    return Harvest(tuple(entries), tuple(questions), tuple(verdicts))
+
+
+def judge(
+    episode: Episode,
+    calls: Sequence[CallRecord],
+    tools: Mapping[str, ToolSpec],
+    now: dt.datetime,
+    settled_after: dt.timedelta,
+    later: Iterable[Episode] = (),
+) -> Verdict:
+    """What is to become of one finished request that the owner did not correct."""
+
+    def verdict(kind: Literal["success", "teacher", "waiting", "question", "no"], reason: str) -> Verdict:
+        return Verdict(episode.id, kind, reason)
+
+    plan, refusal = episode.plan, episode.refusal
+    if refusal is not None and refusal.kind == "unreadable":
+        return verdict("no", "it could not be read")
+    if secret := secret_in(_said(episode)):
+        return verdict("no", f"it holds what looks like {secret}")
+    if episode.ruling is not None and episode.ruling.verdict != "allow":
+        return verdict("no", "it was not allowed")
+    if plan is None:
+        return verdict("question", "it was not planned")
+    if fault := _strange(plan, tools):
+        return verdict("no", fault)
+    if episode.rounds or any(step.replaces is not None for step in plan.steps):
+        return verdict("question", "it was mended after a step had failed")
+    if any(call.is_undone for call in calls):
+        return verdict("question", "it was taken back")
+    if plan.unserved:
+        return verdict("question", "a part of it was not served")
+    if episode.answer.status != "done" or any(result.status != "done" for result in episode.results):
+        return verdict("question", "it did not end well")
+    if all(tools[step.tool].effect == "none" for step in plan.steps):
+        return verdict("question", "it only read something")
+    again = next((e for e in later if words_of(e.request.text) == words_of(episode.request.text)), None)
+    if again is not None and again.plan is not None and _nodes(again.plan) != _nodes(plan):
+        return verdict("question", "it was asked again and planned otherwise")
+    if now - episode.request.now < settled_after:
+        return verdict("waiting", "it may still be taken back or corrected")
+    return verdict("teacher" if plan.planner.startswith("language:") else "success", "it was done and stood")
+
+
+def _strange(plan: Plan, tools: Mapping[str, ToolSpec]) -> str:
+    """Why a plan cannot be trusted as the owner's wish: a recipient that strangers name, a tool that is gone."""
+    try:
+        labels = predict(plan, tools)
+    except PlanError as error:
+        return f"its plan no longer fits the tools: {error}"
+    for index, (step, label) in enumerate(zip(plan.steps, labels)):
+        for name, of_argument in label.arguments.items():
+            parameter = tools[step.tool].parameter(name)
+            if parameter is not None and parameter.is_sink and of_argument.sources & UNTRUSTED_SOURCES:
+                by = ", ".join(origins(plan, index, name, tools))
+                return f"who gets what was taken from a stranger's text: {by}"
+    return ""
+
+
+def note(store: Store, verdicts: Iterable[Verdict], asked: Iterable[str] = ()) -> None:
+    """Remember which requests need not be looked at again: those judged for good, and of the questions those asked.
+
+    Raises:
+        StoreError: Nothing was written.
+    """
+    done = set(asked)
+    at = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
+    final = [(v.episode, v.kind, at) for v in verdicts if v.kind in ("success", "teacher", "no") or v.episode in done]
+    if final:
+        with store.transaction() as cursor:
+            cursor.executemany("INSERT OR REPLACE INTO looked_at (episode, outcome, at) VALUES (?, ?, ?)", final)
+
+
+def _nodes(plan: Plan) -> object:
+    return plan_to_json(plan)["task_nodes"]
+
+
+def _said(episode: Episode) -> str:
+    plan = json.dumps(plan_to_json(episode.plan), ensure_ascii=False) if episode.plan else ""
+    return f"{episode.request.text}\n{plan}"
+
+
+# ── Secrets ───────────────────────────────────────────────────────────────────────────────────────────────
+
+_NAMED = re.compile(
+    r"(?i)\b(?:pass ?words?|pass ?phrase|passwort|passcode|pin(?: code| number)?|tan|secret|api[ _-]?keys?|"
+    r"access[ _-]?keys?|(?:access |auth |bearer )?tokens?|cvv|cvc|security code)\b\W{0,3}(?:is|was|=|:|to|ist)?\W{0,3}"
+    r"(?=\S*\d|\S*[!@#$%^&*_~+=]\S)\S{3,}"
+)
+_KEYS = re.compile(
+    r"-----BEGIN [A-Z ]*PRIVATE KEY|\beyJ[\w-]{8,}\.[\w-]{8,}\.|\bAKIA[0-9A-Z]{12,}|"
+    r"\b(?:sk|pk|ghp|gho|xox[abp])[-_][\w-]{12,}"
+)
+_CARD = re.compile(r"(?<!\d)\d(?:[ -]?\d){12,18}(?!\d)")
+_IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]){11,30}\b")
+_WORD = re.compile(r"[A-Za-z0-9+/_=-]{20,}")
+
+
+def secret_in(text: str) -> str:
+    """What kind of secret a text seems to hold; empty when none."""
+    if _NAMED.search(text):
+        return "a password or code"
+    if _KEYS.search(text):
+        return "a key"
+    if any(_is_card(match[0]) for match in _CARD.finditer(text)):
+        return "the number of a card"
+    if any(_is_iban(match[0]) for match in _IBAN.finditer(text)):
+        return "the number of an account"
+    if any(_is_random(match[0]) for match in _WORD.finditer(text)):
+        return "a key"
+    return ""
+
+
+def _is_card(text: str) -> bool:
+    """Luhn's check (ISO/IEC 7812-1, annex B)."""
+    digits = [int(c) for c in text if c.isdigit()]
+    doubled = [d * 2 - 9 * (d > 4) if k % 2 else d for k, d in enumerate(reversed(digits))]
+    return sum(doubled) % 10 == 0 and len(set(digits)) > 1
+
+
+def _is_iban(text: str) -> bool:
+    """ISO 13616: the rest modulo 97 is 1."""
+    plain = text.replace(" ", "")
+    if not 15 <= len(plain) <= 34:
+        return False
+    moved = plain[4:] + plain[:4]
+    return int("".join(str(int(c, 36)) for c in moved)) % 97 == 1
+
+
+def _is_random(word: str) -> bool:
+    """Letters of both cases and digits, as evenly mixed as no word is."""
+    kinds = (any(c.islower() for c in word), any(c.isupper() for c in word), any(c.isdigit() for c in word))
+    counts = Counter(word)
+    bits = -sum(n / len(word) * math.log2(n / len(word)) for n in counts.values())
+    return all(kinds) and bits > 3.8
