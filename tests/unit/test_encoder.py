@@ -215,7 +215,7 @@ def test_a_warm_start_is_light(encoder: MiniLMEncoder, cache: Path) -> None:
 def test_tokens_come_with_their_text(encoder: MiniLMEncoder) -> None:
     texts = ["Book a table, then call Anna.", "", "the zeppelin"]
     read = encoder.encode_tokens(texts)
-    np.testing.assert_allclose([one.whole for one in read], encoder.encode(texts), atol=2e-5)
+    assert np.sum([one.whole for one in read] * encoder.encode(texts), axis=1).min() > 0.96  # in 8 bits
     first = read[0]
     assert [texts[0][a:b] for a, b in first.spans] == ["", "Book", "a", "table", ",", "then", "call", "Anna", ".", ""]
     np.testing.assert_allclose(np.linalg.norm(first.vectors, axis=1), 1, atol=1e-5)
@@ -228,3 +228,11 @@ def test_tokens_come_with_their_text(encoder: MiniLMEncoder) -> None:
 def test_tokens_of_one_string_are_refused(encoder: MiniLMEncoder) -> None:
     with pytest.raises(TypeError, match="encode_tokens takes a list of texts"):
         encoder.encode_tokens("one")
+
+
+def test_tokens_do_not_depend_on_company(encoder: MiniLMEncoder) -> None:
+    texts = [f"number {k}: book a table for Anna" + ", please" * (k % 5) for k in range(40)]
+    for text, together in zip(texts, encoder.encode_tokens(texts)):
+        (alone,) = encoder.encode_tokens([text])
+        assert np.array_equal(alone.whole, together.whole)
+        assert np.array_equal(alone.vectors, together.vectors)

@@ -181,7 +181,7 @@ class Student:
     def step_vectors(self, demonstrations: Sequence[Demonstration]) -> list[FloatRows]:
         """Vectors of what each step was said to do, else of its tool's text; for `learn`."""
         texts = [step_texts(d, self.tools) for d in demonstrations]
-        flat = self._reader.vectors([text for mine in texts for text in mine])
+        flat = self._reader.step_vectors([text for mine in texts for text in mine])
         ends = np.cumsum([len(mine) for mine in texts])
         return [flat[end - len(mine) : end] for mine, end in zip(texts, ends)]
 
