@@ -174,6 +174,16 @@ class Store:
             except sqlite3.Error as error:
                 _raise(error, self.path)
 
+    def rewrite(self) -> None:
+        """Write the whole file anew, so that free space within its pages holds nothing either; takes a second per
+        100 MB and as much space. Raises: StoreFullError, StoreLockedError: the file is as before."""
+        with self._lock:
+            try:
+                self._connection.execute("VACUUM")
+                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            except sqlite3.Error as error:
+                _raise(error, self.path)
+
     def _prepare(self) -> None:
         connection = self._connection
         connection.row_factory = sqlite3.Row

@@ -52,6 +52,8 @@ Graph = frozenset[tuple[str, str]]
 
 N_AT_ONCE = 200
 """So many waiting demonstrations are taken up when a state is opened; more wait for `learn`, which shows progress."""
+_OWN = ("student-", "pointer-")
+"""What names of folders begin with that belong to versions."""
 _N_READ = 32
 """Requests read at once: small enough that progress moves."""
 _N_JUDGED = 400
@@ -92,6 +94,30 @@ class Report:
     cpu_s: float = 0.0
     notes: tuple[str, ...] = field(default=())
     """What else a person should know."""
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """What is known of a version beside its weights."""
+
+    tasks: tuple[Task, ...]
+    scores: Mapping[str, float]
+    """Of samples, each judged as if it had not been taught."""
+    frontier: Frontier | None
+
+    def record(self, n: int) -> dict[str, object]:
+        """For the lineage. Args: n: How many demonstrations there are."""
+        record: dict[str, object] = {
+            "n": n,
+            "node_f1": round(sum(self.scores.values()) / max(len(self.scores), 1), 4),
+            "n_judged": len(self.scores),
+            "n_tasks": len(self.tasks),
+            "n_tools": len({tool for task in self.tasks for tool, _ in task.tools}),
+        }
+        if self.frontier is not None:
+            f = self.frontier
+            record["frontier"] = {"threshold": f.threshold, "caught": f.caught, "false_alarms": f.false_alarms}
+        return record
 
 
 class State:
@@ -159,6 +185,7 @@ class State:
             offered = {**kept, **tools} if is_home and tools is not None else tools if tools is not None else kept
             state = cls(folder, store, encoder, offered, graph, options, stack.pop_all())
         state._sweep()
+        state.erase()
         return state
 
     def close(self) -> None:
@@ -321,7 +348,7 @@ class State:
 
     def _described(
         self, student: Student, members: Mapping[str, str], also: Iterable[str], progress: Progress
-    ) -> _Described:
+    ) -> Described:
         """Tasks, samples and their scores, where unseen tasks begin."""
         taught = [id for id in members if id in student.ids]
         sequences = {id: student.taught(id).sequence for id in taught}
@@ -336,11 +363,11 @@ class State:
                 scores[id] = node_f1(planned, sequences[id])
             progress("judging", start + len(part), len(chosen))
         frontier = _frontier(student, tasks, gate.drawn(taught, _N_FRONTIER))
-        return _Described(with_scores(tasks, scores), scores, frontier)
+        return Described(with_scores(tasks, scores), scores, frontier)
 
     def _judged(
         self,
-        made: _Described,
+        made: Described,
         before: Mapping[str, float],
         fresh: Sequence[Entry],
         known_tools: frozenset[str],
@@ -390,7 +417,7 @@ class State:
         self,
         student: Student,
         members: Mapping[str, str],
-        made: _Described,
+        made: Described,
         fresh: Sequence[Entry],
         *,
         parent: int | None,
@@ -401,17 +428,7 @@ class State:
         """Write the files, then commit the version with its demonstrations."""
         name = f"student-{secrets.token_hex(4)}"
         student.save(self._path(name))
-        record: dict[str, object] = {
-            "n": len(members),
-            "node_f1": round(sum(made.scores.values()) / max(len(made.scores), 1), 4),
-            "n_judged": len(made.scores),
-            "n_tasks": len(made.tasks),
-            "n_tools": len({tool for task in made.tasks for tool, _ in task.tools}),
-            "cpu_s": round(cpu_s, 2),
-        }
-        if made.frontier is not None:
-            f = made.frontier
-            record["frontier"] = {"threshold": f.threshold, "caught": f.caught, "false_alarms": f.false_alarms}
+        record = {**made.record(len(members)), "cpu_s": round(cpu_s, 2)}
         if verdict is not None:
             record["gate"] = verdict.to_json()
         with self.store.transaction() as cursor:
@@ -436,15 +453,45 @@ class State:
             self.lineage.make_current(cursor, version.number, name)
         self._sweep()
 
+    def write_without(self, gone: Iterable[str]) -> tuple[str, Described]:
+        """Write files of the current version without some demonstrations, as if they had never been seen.
+
+        Returns:
+            The name to be made current, and the version's tasks and scores as they are then.
+        """
+        version = self.lineage.current()
+        student = self._of_version(version)
+        student.remove(*gone)
+        student.renew()
+        name = f"student-{secrets.token_hex(4)}"
+        student.save(self._path(name))
+        members = self.lineage.members(version.number if version else None)
+        kept = {id: digest for id, digest in members.items() if id not in gone}
+        judged = self.lineage.samples(version.number) if version else {}
+        return name, self._described(student, kept, judged, silent)
+
+    def refresh(self) -> None:
+        """Take up what was changed on disk: the student is made again at its next use, unnamed files are removed."""
+        self._student = None
+        self._sweep()
+
+    def erase(self) -> None:
+        """Finish a forgetting: write the database anew, so that no page holds what was deleted. Does nothing else."""
+        if self.store.query("SELECT 1 FROM meta WHERE name='erase'"):
+            self.store.rewrite()
+            with self.store.transaction() as cursor:
+                cursor.execute("DELETE FROM meta WHERE name='erase'")
+            self.store.erase_traces()
+
     def _sweep(self) -> None:
-        """Remove files that no version names: what a killed process left, and what a newer version replaced."""
+        """Remove files of versions that no version names: what a killed process left, what a newer one replaced."""
         root = self.folder / "learned"
         if not root.exists():
             return
         named = {name for v in self.lineage.versions() for name in (v.folder, v.adapter) if name}
         for path in root.iterdir():
-            if path.name not in named:
-                shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+            if path.name.startswith(_OWN) and path.name not in named:
+                shutil.rmtree(path, ignore_errors=True)
 
     # ── Going back ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -498,13 +545,6 @@ class State:
         student = self.student
         (reading,) = student.read([request])
         return allocate(student.nearest(reading, _N_NEAREST), by_sample(self.tasks()), bound)
-
-
-@dataclass(frozen=True, slots=True)
-class _Described:
-    tasks: tuple[Task, ...]
-    scores: Mapping[str, float]
-    frontier: Frontier | None
 
 
 def _scores(ids: Sequence[str], rankings: Sequence[Ranking], gold: Mapping[str, Demonstration]) -> dict[str, float]:

@@ -112,11 +112,14 @@ def find_tasks(sequences: Mapping[str, Sequence[str]], vectors: Mapping[str, Flo
     tasks = []
     for cluster in sorted(set(owner)):
         members = sorted(id for k in np.flatnonzero(owner == cluster) for id in groups[k])
-        uses = Counter(tool for id in members for tool in set(sequences[id]))
-        tools = sorted(((tool, round(n / len(members), 4)) for tool, n in uses.items()), key=lambda t: (-t[1], t[0]))
-        tasks.append(Task("", tuple(tools), tuple(members)))
+        tasks.append(Task("", _tools_of(members, sequences), tuple(members)))
     tasks.sort(key=lambda task: (-len(task.members), task.tools))
     return _akin(_named(tasks, sequences))
+
+
+def _tools_of(members: Sequence[str], sequences: Mapping[str, Sequence[str]]) -> tuple[tuple[str, float], ...]:
+    uses = Counter(tool for id in members for tool in set(sequences[id]))
+    return tuple(sorted(((tool, round(n / len(members), 4)) for tool, n in uses.items()), key=lambda t: (-t[1], t[0])))
 
 
 def _points(
@@ -214,6 +217,22 @@ def with_scores(tasks: Sequence[Task], scores: Mapping[str, float]) -> tuple[Tas
         replace(task, score=round(float(np.mean(mine)), 4) if mine else None, n_judged=len(mine))
         for task, mine in zip(tasks, judged)
     )
+
+
+def without(
+    tasks: Sequence[Task], gone: frozenset[str], sequences: Mapping[str, Sequence[str]], scores: Mapping[str, float]
+) -> tuple[Task, ...]:
+    """Tasks as their other samples make them: those that had one of `gone` get name, tools and score anew."""
+    kept = []
+    for task in tasks:
+        members = tuple(id for id in task.members if id not in gone and id in sequences)
+        if len(members) == len(task.members):
+            kept.append(replace(task, akin=()))
+        elif members:
+            kept.append(Task("", _tools_of(members, sequences), members))
+    touched = [task for task in kept if not task.name]
+    fresh = iter(with_scores(_named(touched, sequences), scores))
+    return _akin([task if task.name else next(fresh) for task in kept])
 
 
 def by_sample(tasks: Sequence[Task]) -> dict[str, str]:

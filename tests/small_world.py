@@ -1,0 +1,61 @@
+"""Six tools, plans for them, and a state small enough to be learnt in a moment: shared by the tests of learning."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from pathlib import Path
+
+from hearth.learn.state import State
+from hearth.models.scripted import HashEncoder
+from hearth.planning.reading import ReadingOptions
+from hearth.planning.student import StudentOptions
+from hearth.types import Demonstration, Plan, Step, ToolSpec
+
+OPTIONS = StudentOptions(reading=ReadingOptions(n_random=96, n_words=64, n_clause=64), n_fit=60)
+ENCODER = HashEncoder(32)
+WORDS = {
+    "find_train": ("find a train to Ulm", "Find trains between two towns."),
+    "book_train": ("book the train seat", "Book a seat on a train."),
+    "cancel_train": ("cancel the train ticket", "Cancel a train ticket."),
+    "check_weather": ("tell me the weather forecast", "Weather forecast of a place."),
+    "set_alarm": ("wake me with an alarm", "Set an alarm clock."),
+    "order_pizza": ("order a large pizza", "Order food from a restaurant."),
+}
+TOOLS = {name: ToolSpec(name, description) for name, (_, description) in WORDS.items()}
+PLANS = [("find_train", "book_train"), ("check_weather",), ("check_weather", "set_alarm"), ("cancel_train",)]
+
+
+def shown(id: str, *tools: str, ending: str = "", source: str = "teacher") -> Demonstration:
+    request = ", then ".join(WORDS[tool][0] for tool in tools) + ending
+    steps = tuple(Step(tool, after=(k - 1,) if k else ()) for k, tool in enumerate(tools))
+    return Demonstration(id, request, Plan(steps), source=source, task_steps=tuple(WORDS[t][0] for t in tools))
+
+
+def lessons(n: int = 40, start: int = 0) -> list[Demonstration]:
+    drawn = random.Random(start)
+    return [
+        shown(f"d{k:03}", *PLANS[k % len(PLANS)], ending=f" please, {drawn.choice('abcdefgh')} {k}")
+        for k in range(start, start + n)
+    ]
+
+
+def wrong_trains(n: int = 20) -> list[Demonstration]:
+    """Requests for a train with the plan of a pizza."""
+    found = [d for d in lessons(4 * n, 400) if d.plan.steps[0].tool == "find_train"]
+    return [replace(d, id=f"w{d.id}", plan=Plan((Step("order_pizza"),)), task_steps=()) for d in found]
+
+
+def opened(folder: Path) -> State:
+    return State.open(folder, ENCODER, tools=TOOLS, options=OPTIONS)
+
+
+def first(state: State, text: str) -> tuple[str, ...]:
+    found = state.student.rank(text).candidates
+    return found[0].tools if found else ()
+
+
+def files(state: State) -> bytes:
+    version = state.lineage.current()
+    assert version is not None
+    return (state.folder / "learned" / version.folder / "student.npz").read_bytes()
