@@ -42,7 +42,13 @@ no tool serves the request.
 _NAME = re.compile(r" ?/([^\s/()@]+)")
 _AFTER = re.compile(r"@(\d{1,3}(?:,\d{1,3})*)")
 _KEY = re.compile(r"([^\s=,()]+)=")
-_JSON = json.JSONDecoder()
+
+
+def _no_number(word: str) -> float:
+    raise ValueError(f"{word} is no JSON")
+
+
+_JSON = json.JSONDecoder(parse_constant=_no_number)
 
 
 # ── Writing and reading ───────────────────────────────────────────────────────────────────────────────────
