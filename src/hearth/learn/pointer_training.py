@@ -53,6 +53,8 @@ Weights = dict[str, Tensor]
 
 _N_LOOKED_AT = 24
 _WARM_STEPS = 60
+_WARM_SHARE = 0.1
+"""Steps until the full rate, at most this share of all."""
 _LEAST_RATE = 0.02
 _MORE_RATE = 0.3
 """Of the first rate, when going on with all lessons."""
@@ -151,6 +153,7 @@ class _Training:
         n_steps = n * math.ceil((len(lessons) + n_made) / o.batch)
         optimizer = self._optimizer()
         rates = [group["lr"] * rate for group in optimizer.param_groups]
+        n_warm = max(1, min(_WARM_STEPS, round(_WARM_SHARE * n_steps)))
         step = 0
         for _ in range(n):
             made = [_Sample(self._states(t.request), self._places(t.tools)) for t in synthesis.make(n_made)]
@@ -158,7 +161,7 @@ class _Training:
             total = np.zeros(2)
             batches = self._batches(samples)
             for batch in batches:
-                share = min(1.0, (step + 1) / _WARM_STEPS) * max(_LEAST_RATE, 1 - step / max(n_steps, 1))
+                share = min(1.0, (step + 1) / n_warm) * max(_LEAST_RATE, 1 - step / max(n_steps, 1))
                 for group, first in zip(optimizer.param_groups, rates):
                     group["lr"] = first * share
                 total += self._step(optimizer, batch)

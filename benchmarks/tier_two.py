@@ -1,0 +1,173 @@
+"""Tier two and the whole student measured on public plans: quality, new combinations, lengths, latency, size, cost.
+
+    python -m benchmarks.tier_two --data FOLDER [--only dev,composition]     writes benchmarks/results/tier_two.json
+
+FOLDER holds `train.jsonl`, `dev.jsonl`, `tool_desc.json` and `graph_desc.json`. Needs the extra `train`. Everything was
+chosen on parts cut from train (`split`); dev is for reporting. With `--only`, other sections of an earlier result file
+are kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import tempfile
+import time
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.record import RESULTS, write_result
+from hearth.bench.datasets import composition_split, graph_of, random_split, read_plans, read_tool_file
+from hearth.bench.metrics import PlanGraph, is_accurate, plan_scores
+from hearth.bench.suites.planning import judge, read_all, teach
+from hearth.learn.adapter import AdapterOptions, Epoch, Trained, train
+from hearth.models.encoder import MiniLMEncoder
+from hearth.models.pointer import Pointer
+from hearth.plan_format import read_graph
+from hearth.planning.student import Student
+from hearth.protocols import Proposal
+from hearth.types import Demonstration
+
+SEED = 3
+SECTIONS = ("split", "composition", "fresh_split", "fresh_composition", "dev")
+_KEPT = ("node_f1", "link_f1", "accuracy", "exact", "ece", "accuracy_in_first_6", "n")
+
+
+class Bench:
+    """The data, read once."""
+
+    def __init__(self, folder: Path, options: AdapterOptions) -> None:
+        self.tools = read_tool_file(folder / "tool_desc.json")
+        self.train = read_plans(folder / "train.jsonl", self.tools)
+        self.dev = read_plans(folder / "dev.jsonl", self.tools)
+        self.graph = read_graph(folder / "graph_desc.json")
+        self.encoder = MiniLMEncoder.open()
+        self.read = read_all(self.train, self.encoder)
+        self.options = options
+
+    def split(self, seed: int = 7) -> dict[str, object]:
+        kept, held = random_split(len(self.train.demonstrations), 300, seed)
+        return self.measured(kept, [self.train.demonstrations[row] for row in held])
+
+    def composition(self, seed: int = SEED) -> dict[str, object]:
+        kept, held = composition_split(self.train, 244, seed)
+        return self.measured(kept, [self.train.demonstrations[row] for row in held])
+
+    def report(self) -> dict[str, object]:
+        return self.measured(range(len(self.train.demonstrations)), self.dev.demonstrations)
+
+    def measured(self, rows: Sequence[int], asked: Sequence[Demonstration]) -> dict[str, object]:
+        """Teach `rows` of train, then plan what is `asked`: by tier two alone and by the whole student."""
+        mine = self.read.subset(rows)
+        with tempfile.TemporaryDirectory() as made:
+            folder = Path(made) / "adapter"
+            trained = self._train(mine.demonstrations, folder)
+            pointer = Pointer.open(folder, self.tools, graph=self.graph, encoder=self.encoder)
+            size = sum(path.stat().st_size for path in folder.iterdir())
+        student = Student(self.encoder, self.tools, graph=self.graph)
+        teach(student, mine)
+        tier_one = self._judged(student, asked)
+        student.adopt(pointer, trained.held)
+        started = time.process_time()
+        student.settle()
+        fit_s = time.process_time() - started
+        found: dict[str, object] = {
+            "tier_two": self._alone(pointer, asked),
+            "tier_one": tier_one,
+            "student": self._judged(student, asked),
+            "held": trained.record["held"],
+            "cpu_s": trained.record["cpu_s"],
+            "fit_cpu_s": round(fit_s, 1),
+            "bytes": size,
+        }
+        found |= _latency(pointer, student, [d.request for d in asked])
+        print(json.dumps(found, indent=1), flush=True)
+        return found
+
+    def _train(self, demonstrations: Sequence[Demonstration], folder: Path) -> Trained:
+        for step in train(
+            demonstrations, self.tools, folder, seed=SEED, options=self.options, graph=self.graph, encoder=self.encoder
+        ):
+            if isinstance(step, Epoch):
+                print(step, flush=True)
+            else:
+                return step
+        raise AssertionError("training ended without a result")
+
+    def _judged(self, student: Student, asked: Sequence[Demonstration]) -> dict[str, float]:
+        rankings = student.rank_readings(student.read([d.request for d in asked]))
+        scores = judge(rankings, asked, frozenset(self.tools))
+        return {key: round(value, 4) for key, value in scores.items() if key in _KEPT or key.startswith("accuracy")}
+
+    def _alone(self, pointer: Pointer, asked: Sequence[Demonstration]) -> dict[str, float]:
+        proposals = pointer.propose([d.request for d in asked])
+        gold = [graph_of(d.plan) for d in asked]
+        plans = [_plan(proposal) for proposal in proposals]
+        scores = plan_scores(plans, gold, set(self.tools))
+        found = {key: round(scores[key], 4) for key in ("node_f1", "link_f1", "accuracy", "exact", "n")}
+        right = [is_accurate(p, g) for p, g in zip(plans, gold)]
+        for n, name in ((2, "2"), (3, "3"), (4, "4_and_more")):
+            mine = [r for r, g in zip(right, gold) if min(len(g.nodes), 4) == n]
+            found[f"accuracy_steps_{name}"] = round(float(np.mean(mine)), 4) if mine else 0.0
+        found["accuracy_in_first_6"] = round(
+            float(np.mean([any(set(s) == set(g.nodes) for s, _ in p.sequences[:6]) for p, g in zip(proposals, gold)])),
+            4,
+        )
+        return found
+
+
+def _plan(proposal: Proposal) -> PlanGraph:
+    nodes = proposal.sequences[0][0] if proposal.sequences else ()
+    return PlanGraph(nodes, tuple(pairwise(nodes)))
+
+
+def _latency(pointer: Pointer, student: Student, requests: Sequence[str]) -> dict[str, float]:
+    found = {}
+    for name, plan in (("tier_two", lambda text: pointer.propose([text])), ("student", student.rank)):
+        taken = []
+        for request in requests[:200]:
+            started = time.perf_counter()
+            plan(request)
+            taken.append((time.perf_counter() - started) * 1000)
+        found[f"{name}_p50_ms"] = round(float(np.percentile(taken, 50)), 2)
+        found[f"{name}_p99_ms"] = round(float(np.percentile(taken, 99)), 2)
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--only", default=",".join(SECTIONS))
+    parser.add_argument("--options", default="{}", help="of training, as JSON")
+    parser.add_argument("--write", action=argparse.BooleanOptionalAction, default=True)
+    given = parser.parse_args()
+    started, cpu = time.perf_counter(), os.times()
+    bench = Bench(given.data, AdapterOptions(**json.loads(given.options)))
+    path = RESULTS / "tier_two.json"
+    results: dict[str, object] = json.loads(path.read_text())["results"] if path.exists() else {}
+    for section in given.only.split(","):
+        if section == "split":
+            results[section] = bench.split()
+        elif section == "fresh_split":
+            results[section] = bench.split(8)
+        elif section == "composition":
+            results[section] = bench.composition()
+        elif section == "fresh_composition":
+            results[section] = bench.composition(4)
+        elif section == "dev":
+            results[section] = bench.report()
+        else:
+            raise SystemExit(f"unknown section {section!r}; there are {', '.join(SECTIONS)}")
+    results |= {"train_sha256": bench.train.sha256, "dev_sha256": bench.dev.sha256}
+    if given.write:
+        now = os.times()
+        cpu_s = now.user + now.system - cpu.user - cpu.system
+        write_result("tier_two", results, seed=SEED, cpu_s=cpu_s, wall_s=time.perf_counter() - started)
+
+
+if __name__ == "__main__":
+    main()
