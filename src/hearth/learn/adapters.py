@@ -100,7 +100,7 @@ class Adapters:
         goes_on = now is not None and now.record.base == str(base) and now.record.method == "lora"
         known = _by_id([*replay, *demonstrations])
         tasks = tasks_of(known.values(), tools)
-        held = frozenset(gate.choose(tasks, min(N_HELD, len(known) // 5)))
+        held = _held(demonstrations, known, tasks, now.record if goes_on and now is not None else None)
         number = self._next()
         distill(
             base,
@@ -153,7 +153,8 @@ class Adapters:
         old = scores(_opened(before) if before else HuggingFaceModel.open(base), held, tools)
         verdict = gate.judge(old, after, tasks, taught_new=True)
         measured = {"node_f1_before": verdict.before, "node_f1": verdict.after, "n": float(verdict.n)}
-        write_record(made.folder, replace(made.record, scores={k: round(v, 4) for k, v in measured.items()}))
+        rounded = {name: round(value, 4) for name, value in measured.items()}
+        write_record(made.folder, replace(made.record, scores=rounded, held=tuple(d.id for d in held)))
         if verdict.is_promoted:
             self.promote(number)
         return Distilled(self.version(number), verdict)
@@ -249,6 +250,22 @@ def tasks_of(demonstrations: Iterable[Demonstration], tools: Mapping[str, ToolSp
         first = tools[d.plan.steps[0].tool] if d.plan.steps else None
         tasks.setdefault((first.domain or first.name) if first else "(none)", []).append(d.id)
     return tasks
+
+
+def _held(
+    new: Sequence[Demonstration],
+    known: Mapping[str, Demonstration],
+    tasks: Mapping[str, Sequence[str]],
+    before: LanguageRecord | None,
+) -> frozenset[str]:
+    """Ids to judge by, from all tasks: what `before` kept from itself and none it learnt, at most a fifth of what is
+    new."""
+    learnt = frozenset(before.ids) if before else frozenset()
+    able = {name: [id for id in ids if id not in learnt] for name, ids in tasks.items()}
+    chosen = gate.choose(able, min(N_HELD, len(known) // 5))
+    earlier = frozenset(before.held) & known.keys() if before else frozenset()
+    fresh = {d.id for d in new} - earlier
+    return earlier | (frozenset(chosen) - fresh) | frozenset(gate.drawn(fresh & frozenset(chosen), len(fresh) // 5))
 
 
 def mean_score(found: Mapping[str, float]) -> float:

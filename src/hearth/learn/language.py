@@ -92,6 +92,8 @@ class LanguageRecord:
     cpu_s: float
     made: str
     scores: Mapping[str, float] = field(default_factory=dict)
+    held: tuple[str, ...] = ()
+    """Demonstrations kept from it to judge it by; those who go on from it keep to that."""
 
 
 def distill(
@@ -195,7 +197,7 @@ def read_record(folder: Path) -> LanguageRecord:
     try:
         data = json.loads(path.read_bytes())
         LanguageOptions(**data["options"])
-        return LanguageRecord(**{**data, "ids": tuple(data["ids"])})
+        return LanguageRecord(**{**data, "ids": tuple(data["ids"]), "held": tuple(data["held"])})
     except OSError as error:
         raise ConfigError(f"cannot read {str(path)!r}: {error.strerror}; name the folder of an adapter") from None
     except (ValueError, KeyError, TypeError) as error:
