@@ -134,7 +134,7 @@ class Adapters:
         if not known.keys() & set(old.record.ids):
             raise RequestError(f"nothing of what adapter {number} learnt is still kept; teach the new base anew")
         tasks = tasks_of(known.values(), tools)
-        held = [known[id] for id in sorted(known.keys() - set(old.record.ids))[:N_HELD]]
+        held = [known[id] for id in sorted(known.keys() - old.record.seen)[:N_HELD]]
         made = self._next()
         move(old.folder, base, buffer, tools, self._of(made), progress=progress)
         return self._judged(made, held, tasks, tools, self.current(), base)
@@ -188,7 +188,7 @@ class Adapters:
         wanted = frozenset(ids)
         gone: list[int] = []
         for version in self.versions():
-            if wanted & set(version.record.ids) or version.record.parent in map(str, gone):
+            if wanted & version.record.seen or version.record.parent in map(str, gone):
                 gone.append(version.number)
         self._write([n for n in self._past() if n not in gone])  # first: what plans must never miss its files
         for number in gone:
@@ -260,7 +260,7 @@ def _held(
 ) -> frozenset[str]:
     """Ids to judge by, from all tasks: what `before` kept from itself and none it learnt, at most a fifth of what is
     new."""
-    learnt = frozenset(before.ids) if before else frozenset()
+    learnt = before.seen if before else frozenset()
     able = {name: [id for id in ids if id not in learnt] for name, ids in tasks.items()}
     chosen = gate.choose(able, min(N_HELD, len(known) // 5))
     earlier = frozenset(before.held) & known.keys() if before else frozenset()

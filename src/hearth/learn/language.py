@@ -76,8 +76,9 @@ class LanguageRecord:
     data_sha256: str
     """Of the demonstrations, in order of their ids."""
     ids: tuple[str, ...]
-    """The demonstrations it learnt, with replayed ones and its parent's: what forgetting looks through."""
-    n_replayed: int
+    """The demonstrations it was taught, its parent's with them."""
+    replayed: tuple[str, ...]
+    """Earlier ones it saw beside them."""
     seed: int
     parent: str
     """The version it went on from; empty: its base alone."""
@@ -94,6 +95,11 @@ class LanguageRecord:
     scores: Mapping[str, float] = field(default_factory=dict)
     held: tuple[str, ...] = ()
     """Demonstrations kept from it to judge it by; those who go on from it keep to that."""
+
+    @property
+    def seen(self) -> frozenset[str]:
+        """All demonstrations that left a trace in its weights: what forgetting looks through."""
+        return frozenset((*self.ids, *self.replayed))
 
 
 def distill(
@@ -139,14 +145,15 @@ def distill(
     new, old = [d for d in demonstrations if id(d) in kept], [d for d in replay if id(d) in kept]
     if not new:
         raise RequestError(f"no demonstration has at most {options.max_tokens} tokens; raise max_tokens")
+    taught = {d.id for d in new} | set(read_record(start_from).ids if start_from else ())
     losses = _train(learner, model, samples, new, old, options, progress)
     record = LanguageRecord(
         method=options.method,
         base=str(base),
         base_sha256=folder_sha256(Path(base)) if Path(base).is_dir() else "",
         data_sha256=data_sha256([*new, *old]),
-        ids=tuple(sorted({d.id for d in (*new, *old)} | set(read_record(start_from).ids if start_from else ()))),
-        n_replayed=len(old),
+        ids=tuple(sorted(taught)),
+        replayed=tuple(sorted({d.id for d in old} - taught)),
         seed=seed,
         parent=start_from.name if start_from else "",
         options=asdict(options),
@@ -179,10 +186,9 @@ def move(
         As `distill`; ConfigError: `adapter` has no readable record.
     """
     record = read_record(adapter)
-    wanted = frozenset(record.ids)
-    known = [d for d in buffer if d.id in wanted]
+    known, old = ([d for d in buffer if d.id in ids] for ids in map(frozenset, (record.ids, record.replayed)))
     options = LanguageOptions(**record.options)  # type: ignore[arg-type]  # checked by `read_record`
-    made = distill(base, known, tools, folder, options=options, seed=record.seed, progress=progress)
+    made = distill(base, known, tools, folder, options=options, replay=old, seed=record.seed, progress=progress)
     moved = replace(made, parent=adapter.name)
     write_record(folder, moved)
     return moved
@@ -197,7 +203,7 @@ def read_record(folder: Path) -> LanguageRecord:
     try:
         data = json.loads(path.read_bytes())
         LanguageOptions(**data["options"])
-        return LanguageRecord(**{**data, "ids": tuple(data["ids"]), "held": tuple(data["held"])})
+        return LanguageRecord(**{**data, **{name: tuple(data[name]) for name in ("ids", "replayed", "held")}})
     except OSError as error:
         raise ConfigError(f"cannot read {str(path)!r}: {error.strerror}; name the folder of an adapter") from None
     except (ValueError, KeyError, TypeError) as error:
