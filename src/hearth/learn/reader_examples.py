@@ -8,6 +8,7 @@ replaced by a later one. Everything follows from the seed of the generator hande
 from __future__ import annotations
 
 import datetime as dt
+import functools
 import json
 import random
 import re
@@ -16,6 +17,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from hearth.models.span_reader import ABSENT, GIVEN, NO, OPTION, SPAN, YES, Form
 from hearth.plan_format import decode_argument, read_jsonl
@@ -180,6 +183,13 @@ def _meant(values: Sequence[Any], text: str) -> list[Span]:
     return found
 
 
+def nested_split(n: int) -> tuple[list[int], list[int]]:
+    """Rows of a file with references to train on, and rows held back, one in five, by a fixed seed."""
+    order = np.random.default_rng(20240501).permutation(n)
+    n_held = n // 5
+    return sorted(int(i) for i in order[n_held:]), sorted(int(i) for i in order[:n_held])
+
+
 def pool(samples: Iterable[Sample]) -> dict[str, list[str]]:
     """Values said, by parameter name."""
     values: dict[str, set[str]] = defaultdict(set)
@@ -201,7 +211,7 @@ def exercise(sample: Sample, corpus: Corpus, rng: random.Random) -> Exercise:
         sample = turned_down(sample, rng)
     for _ in range(2):
         if rng.random() < (0.3 if is_conversation else 0.06):
-            sample = with_yes_or_no(sample, rng)
+            sample = with_yes_or_no(sample, rng, _taught_matters())
     return plain_exercise(sample, rng)
 
 
@@ -298,9 +308,9 @@ def turned_down(sample: Sample, rng: random.Random) -> Sample:
     return replace(sample, text=text, told={**sample.told, parameter.name: Told(NO)})
 
 
-def with_yes_or_no(sample: Sample, rng: random.Random) -> Sample:
-    """A yes-or-no parameter from `MATTERS` is put beside the tool's own, and answered in the text or left unsaid."""
-    matter = rng.choice(MATTERS)
+def with_yes_or_no(sample: Sample, rng: random.Random, matters: Sequence[Matter]) -> Sample:
+    """A yes-or-no parameter from `matters` is put beside the tool's own, and answered in the text or left unsaid."""
+    matter = rng.choice(matters)
     if sample.spec.parameter(matter.name) is not None or re.search(matter.word, sample.text, re.IGNORECASE):
         return sample
     fate = rng.choices(["unsaid", "yes", "no", "turned"], [3, 2, 4, 2])[0]
@@ -380,11 +390,20 @@ class Matter:
     no: tuple[str, ...]
 
 
-def _read_matters() -> tuple[Matter, ...]:
+@functools.cache
+def read_matters() -> tuple[Matter, ...]:
     lines = json.loads((Path(__file__).parent.parent / "data" / "reader_matters.json").read_text(encoding="utf-8"))
     return tuple(
         Matter(m["name"], m["description"], m["word"], m["question"], tuple(m["yes"]), tuple(m["no"])) for m in lines
     )
 
 
-MATTERS = _read_matters()
+def held_matters() -> tuple[Matter, ...]:
+    """One in six, never trained on: to measure what was learnt of matters never seen."""
+    return read_matters()[5::6]
+
+
+@functools.cache
+def _taught_matters() -> tuple[Matter, ...]:
+    held = {matter.name for matter in held_matters()}
+    return tuple(matter for matter in read_matters() if matter.name not in held)

@@ -12,6 +12,7 @@ import functools
 import hashlib
 import io
 import re
+import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -227,7 +228,7 @@ class SpanReader:
         try:
             data = path.read_bytes()
             adapter, heads = unpacked(data)
-        except (OSError, ValueError, KeyError) as error:
+        except (OSError, ValueError) as error:
             raise ConfigError(
                 f"the reader's adapter {str(path)!r} cannot be read ({error}); reinstall Hearth, or make it again with "
                 "'python -m hearth.learn.reader_training'"
@@ -348,13 +349,16 @@ def packed(adapter: Mapping[str, Array], heads: Mapping[str, Array]) -> bytes:
 
 
 def unpacked(data: bytes) -> tuple[dict[str, Array], dict[str, Array]]:
-    """The adapter and the heads of a file. Raises: ValueError, when a head is missing or of another shape."""
+    """The adapter and the heads of a file. Raises: ValueError, when it is damaged or a head is of another shape."""
     adapter: dict[str, Array] = {}
     heads: dict[str, Array] = {}
-    with np.load(io.BytesIO(data), allow_pickle=False) as file:
-        for name in file.files:
-            kind, _, rest = name.partition(":")
-            (adapter if kind == "adapter" else heads)[rest] = file[name].astype(np.float32)
+    try:
+        with np.load(io.BytesIO(data), allow_pickle=False) as file:
+            for name in file.files:
+                kind, _, rest = name.partition(":")
+                (adapter if kind == "adapter" else heads)[rest] = file[name].astype(np.float32)
+    except (EOFError, zipfile.BadZipFile, AttributeError) as error:
+        raise ValueError(f"it is no file of arrays: {error}") from None
     for name, shape in HEADS.items():
         if name not in heads or heads[name].shape != shape:
             raise ValueError(f"its part {name!r} is missing or not of shape {shape}")

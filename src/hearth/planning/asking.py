@@ -56,7 +56,9 @@ def words(name: str) -> str:
 
 def is_yes_or_no(parameter: Parameter) -> bool:
     """Whether a parameter is boolean, by its type or by its two options."""
-    return canonical(parameter.type) == "boolean" or {o.lower() for o in parameter.enum} == {"true", "false"}
+    if parameter.enum:
+        return {option.lower() for option in parameter.enum} == {"true", "false"}
+    return canonical(parameter.type) == "boolean"
 
 
 def question(parameter: Parameter, *, is_named: bool = True, is_described: bool = True) -> Question:

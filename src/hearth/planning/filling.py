@@ -11,7 +11,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from hearth.models.span_reader import ABSENT, GIVEN, NO, OPTION, SPAN, TURN, YES
 from hearth.planning.asking import Field, Likeness, fields_of, form, is_yes_or_no, match_text, words
 from hearth.planning.check import canonical, fits
 from hearth.planning.saying import Saying
-from hearth.types import TYPE_NAMES, Argument, Context, Parameter, Ref, ToolSpec
+from hearth.types import TYPE_NAMES, Argument, Context, Demonstration, Parameter, Ref, ToolSpec
 
 ADAPTER_FILE = Path(__file__).parent.parent / "data" / "reader.npz"
 _VISIBLE_CHARACTERS = 8000
@@ -68,10 +68,15 @@ class _Step:
 class Filler:
     """Fills the arguments of plans. May be used from several threads at once."""
 
-    def __init__(self, reader: SpanReader | None, likeness: Likeness | None) -> None:
-        """Without a reader, finders alone are used; `likeness` is needed with one."""
+    def __init__(self, reader: SpanReader | None, likeness: Likeness | None, *, is_field_named: bool = True) -> None:
+        """Without a reader, finders alone are used; `likeness` is needed with one.
+
+        Args:
+            is_field_named: False refers to an earlier result as a whole (`<node-0>`), as some data sets do.
+        """
         self._reader = reader
         self._likeness = likeness
+        self._is_field_named = is_field_named
         self._vectors: dict[str, Array] = {}
 
     @classmethod
@@ -88,6 +93,12 @@ class Filler:
         except (MissingExtraError, ConfigError):
             return cls(None, None)
 
+    def referring_like(self, demonstrations: Iterable[Demonstration]) -> Filler:
+        """A filler whose references are like those of `demonstrations`: to whole results where none names a field."""
+        refs = [ref for d in demonstrations for step in d.plan.steps for ref in step.refs()]
+        is_field_named = not refs or any(ref.path for ref in refs)
+        return Filler(self._reader, self._likeness, is_field_named=is_field_named)
+
     @property
     def is_trained(self) -> bool:
         """Whether the reader is there."""
@@ -99,8 +110,6 @@ class Filler:
         steps: Sequence[ToolSpec],
         now: dt.datetime | None,
         context: Context,
-        *,
-        is_field_named: bool = True,
     ) -> list[Filled]:
         """The arguments of each step, in order.
 
@@ -108,12 +117,11 @@ class Filler:
             text: The request, or a conversation (`user: …` and `agent: …` lines). Of a very long one only the end of a
                 conversation, or the beginning and end of a request, are read.
             now: What relative times are read against; None is the present.
-            is_field_named: False refers to an earlier result as a whole (`<node-0>`), as some data sets do.
         """
         saying = Saying(_visible(text), now or dt.datetime.now(dt.UTC), context)
-        return [self._filled(steps, k, saying, is_field_named) for k in range(len(steps))]
+        return [self._filled(steps, k, saying) for k in range(len(steps))]
 
-    def _filled(self, steps: Sequence[ToolSpec], place: int, saying: Saying, is_field_named: bool) -> Filled:
+    def _filled(self, steps: Sequence[ToolSpec], place: int, saying: Saying) -> Filled:
         spec = steps[place]
         if not spec.parameters:
             return Filled({}, {})
@@ -121,7 +129,7 @@ class Filler:
         signs = np.zeros((len(spec.parameters), len(fields), 1), np.float32)
         if self._likeness is not None:
             fields, signs = self._likeness.fields(spec, fields)
-        step = _Step(spec, saying, fields, signs, is_field_named)
+        step = _Step(spec, saying, fields, signs, self._is_field_named)
         if self._reader is None:
             chosen = {p.name: _found(p, step) for p in sorted(spec.parameters, key=lambda p: not p.is_required)}
         else:

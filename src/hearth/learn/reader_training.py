@@ -1,0 +1,466 @@
+"""Makes the argument reader's adapter: `python -m hearth.learn.reader_training` (extra `train`: torch).
+
+A low-rank change to every matrix of the sentence encoder, its norms and biases, and the heads are trained together on
+public calls (SGD: CC BY-SA 4.0; NesTools and NESTFUL: Apache-2.0) and on sentences of Hearth's own. Written are one
+small file and a record of how it came to be: hashes of the data, seed, options, counts, command. The same seed, data,
+torch and number of threads give the same file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import hashlib
+import json
+import os
+import random
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional
+
+from hearth.learn.reader_examples import (
+    Corpus,
+    Exercise,
+    Sample,
+    exercise,
+    nested_split,
+    other_tool,
+    pool,
+    read_samples,
+    samples_of,
+)
+from hearth.models.adapted import MATRICES, N_LAYERS, WIDTH, Array, load_tokenizer, load_weights
+from hearth.models.encoder import MiniLMEncoder
+from hearth.models.span_reader import GIVEN, HEADS, KINDS, MATCH_TOKENS, Layout, Pieces, packed
+from hearth.plan_format import read_jsonl, read_tools
+from hearth.planning.asking import Likeness, match_text
+from hearth.planning.filling import ADAPTER_FILE
+from hearth.types import ToolSpec
+
+_N_HEADS = 12
+_BATCH_TOKENS = 3072
+_BATCH_ROWS = 32
+_POOL = 24
+"""Batches drawn together and sorted by length, so that little is padding."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    seed: int = 1
+    rank: int = 32
+    n_steps: int = 900
+    """Of some 3,000 tokens each; the learning rate falls to nothing at the end."""
+    lr: float = 1e-3
+    lr_plain: float = 4e-4
+    """For norms and biases."""
+    lr_heads: float = 1e-3
+    match_every: int = 6
+    """Every so many steps, one that matches conversations with tools."""
+    other_tools: float = 0.12
+    """Exercises beside which the form of a wrong tool is read."""
+    n_threads: int = 1
+    held_services: tuple[str, ...] = ()
+    """Services of SGD that are left out, to choose options by."""
+    share_nested: float = 0.3
+    """Share of exercises from the data sets with references."""
+
+
+# ── Model ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Reader(nn.Module):  # type: ignore[misc, unused-ignore]
+    """MiniLM in half precision with a low-rank change, and the heads of `models.span_reader`."""
+
+    def __init__(self, weights: Mapping[str, Array], rank: int) -> None:
+        super().__init__()
+        self.frozen: dict[str, Tensor] = {}
+        self.low = nn.ParameterDict()
+        self.plain = nn.ParameterDict()
+        for name in MATRICES:
+            matrix = torch.tensor(np.array(weights[f"{name}.weight"]))
+            self.frozen[name] = matrix.to(torch.bfloat16)
+            down = torch.empty(rank, matrix.shape[1])
+            nn.init.normal_(down, std=matrix.shape[1] ** -0.5)
+            self.low[_key(f"{name}.down")] = nn.Parameter(down)
+            self.low[_key(f"{name}.up")] = nn.Parameter(torch.zeros(matrix.shape[0], rank))
+        for name, value in weights.items():
+            is_norm = "LayerNorm" in name and name.startswith(("encoder.", "embeddings."))
+            if is_norm or (name.startswith("encoder.") and name.endswith(".bias")):
+                self.plain[_key(name)] = nn.Parameter(torch.tensor(np.array(value)))
+        self.words = torch.tensor(np.array(weights["embeddings.word_embeddings.weight"]))
+        self.places = torch.tensor(np.array(weights["embeddings.position_embeddings.weight"]))
+        self.segments = torch.tensor(np.array(weights["embeddings.token_type_embeddings.weight"]))
+        self.heads = nn.ParameterDict({name: nn.Parameter(_head(name, self)) for name in HEADS})
+
+    def _linear(self, x: Tensor, name: str) -> Tensor:
+        down, up = (self.low[_key(f"{name}.{part}")].to(torch.bfloat16) for part in ("down", "up"))
+        bias = self.plain[_key(f"{name}.bias")].to(torch.bfloat16)
+        return functional.linear(x, self.frozen[name], bias) + functional.linear(functional.linear(x, down), up)
+
+    def _norm(self, x: Tensor, name: str) -> Tensor:
+        return functional.layer_norm(
+            x.float(), (WIDTH,), self.plain[_key(f"{name}.weight")], self.plain[_key(f"{name}.bias")], 1e-12
+        ).to(torch.bfloat16)
+
+    def states(self, ids: Tensor, is_text: Tensor, is_there: Tensor) -> Tensor:
+        """Shape [rows, tokens, 384]; `is_text` marks the tokens that get the text's segment."""
+        table = torch.cat([self.words, self.heads["marks"]])
+        x = table[ids] + self.places[: ids.shape[1]]
+        x = x + torch.where(is_text[:, :, None], self.heads["segment"], self.segments[0])
+        x = self._norm(x, "embeddings.LayerNorm")
+        mask = is_there[:, None, None, :]
+        n, m, _ = x.shape
+        for layer in range(N_LAYERS):
+            name = f"encoder.layer.{layer}"
+            query, key, value = (
+                self._linear(x, f"{name}.attention.self.{part}").view(n, m, _N_HEADS, -1).transpose(1, 2)
+                for part in ("query", "key", "value")
+            )
+            mixed = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+            mixed = self._linear(mixed.transpose(1, 2).reshape(n, m, WIDTH), f"{name}.attention.output.dense")
+            x = self._norm(mixed + x, f"{name}.attention.output.LayerNorm")
+            inner = functional.gelu(self._linear(x, f"{name}.intermediate.dense"))
+            x = self._norm(self._linear(inner, f"{name}.output.dense") + x, f"{name}.output.LayerNorm")
+        return x.float()
+
+    def file(self) -> bytes:
+        """The adapter's file."""
+        adapter = {k.replace("|", "."): v.detach().numpy() for k, v in self.low.items()}
+        adapter |= {"=" + k.replace("|", "."): v.detach().numpy() for k, v in self.plain.items()}
+        return packed(adapter, {k: v.detach().numpy() for k, v in self.heads.items()})
+
+
+def _key(name: str) -> str:
+    return name.replace(".", "|")
+
+
+def _head(name: str, model: Reader) -> Tensor:
+    shape = HEADS[name]
+    if name == "marks":
+        return torch.randn(shape) * 0.05
+    if name == "segment":
+        return model.segments[1].clone()
+    if name in ("signs", "kind_signs"):
+        return torch.tensor([2.0, 1.0, 1.0, 1.0, 1.0, 0.5, 0.2]) if name == "signs" else torch.zeros(shape)
+    if len(shape) == 2 and shape == (WIDTH, WIDTH):
+        return torch.eye(WIDTH) * 0.5 + torch.randn(shape) * 0.01
+    return torch.randn(shape) * 0.02 if len(shape) == 2 or name == "fit" else torch.zeros(shape)
+
+
+# ── Batches ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    layout: Layout
+    exercise: Exercise
+    signs: NDArray[np.float32]
+
+
+class Batches:
+    """Endless batches of rows, varied afresh."""
+
+    def __init__(self, corpora: Sequence[tuple[Corpus, float]], pieces: Pieces, likeness: Likeness, options: Options):
+        self._corpora = corpora
+        self._pieces = pieces
+        self._likeness = likeness
+        self._options = options
+        self._rng = random.Random(options.seed)  # noqa: S311  nothing secret is drawn
+        self.n_exercises = 0
+
+    def __iter__(self) -> Iterator[list[Row]]:
+        waiting: list[Row] = []
+        streams = [self._stream(corpus) for corpus, _ in self._corpora]
+        shares = [share for _, share in self._corpora]
+        while True:
+            while len(waiting) < _POOL * 16:
+                waiting += self._rows(next(self._rng.choices(streams, shares)[0]))
+            waiting.sort(key=lambda row: len(row.layout.ids))
+            batches: list[list[Row]] = [[]]
+            for row in waiting:
+                if batches[-1] and (
+                    (len(batches[-1]) + 1) * len(row.layout.ids) > _BATCH_TOKENS or len(batches[-1]) >= _BATCH_ROWS
+                ):
+                    batches.append([])
+                batches[-1].append(row)
+            waiting = []
+            self._rng.shuffle(batches)
+            yield from batches
+
+    def _stream(self, corpus: Corpus) -> Iterator[Exercise]:
+        tools = sorted(corpus.tools.values(), key=lambda spec: spec.name)
+        while True:
+            order = list(corpus.samples)
+            self._rng.shuffle(order)
+            for sample in order:
+                self.n_exercises += 1
+                yield exercise(sample, corpus, self._rng)
+                if self._rng.random() < self._options.other_tools and not sample.fields:
+                    yield other_tool(sample, self._confusable(sample, tools))
+
+    def _confusable(self, sample: Sample, tools: Sequence[ToolSpec]) -> ToolSpec:
+        """Another tool; half the time one of the same domain."""
+        near = [t for t in tools if t.domain == sample.spec.domain and t.name != sample.spec.name]
+        others = [t for t in tools if t.name != sample.spec.name]
+        return self._rng.choice(near if near and self._rng.random() < 0.6 else others)
+
+    def _rows(self, one: Exercise) -> list[Row]:
+        spec = replace(one.sample.spec, parameters=one.parameters)
+        fields, signs = self._likeness.fields(spec, one.sample.fields)
+        shown = [one.sample.fields.index(f) for f in fields]
+        told = tuple(
+            t if t.kind != GIVEN else replace(t, fields=tuple(shown.index(j) for j in t.fields if j in shown))
+            for t in one.told
+        )
+        form = replace(one.form, given=tuple(f.text for f in fields))
+        one = replace(one, form=form, told=told)
+        return [Row(layout, one, signs) for layout in self._pieces.rows(form, one.text)]
+
+
+def loss_of(model: Reader, rows: Sequence[Row]) -> Tensor:
+    """Mean loss over the questions of a batch."""
+    n_tokens = max(len(row.layout.ids) for row in rows)
+    n_asked = max(1, max(len(row.layout.questions) for row in rows))
+    ids = torch.zeros(len(rows), n_tokens, dtype=torch.long)
+    there = torch.zeros(len(rows), n_tokens, dtype=torch.bool)
+    is_text = torch.zeros_like(there)
+    in_text = torch.zeros_like(there)
+    asked_at = torch.zeros(len(rows), n_asked, dtype=torch.long)
+    for b, row in enumerate(rows):
+        n = len(row.layout.ids)
+        ids[b, :n] = torch.from_numpy(row.layout.ids)
+        there[b, :n] = True
+        is_text[b, row.layout.text_first :] = True
+        in_text[b, row.layout.text_first : n - 1] = True
+        asked_at[b, : len(row.layout.question_at)] = torch.tensor(row.layout.question_at, dtype=torch.long)
+    states = model.states(ids, is_text, there)
+    asked = torch.gather(states, 1, asked_at[:, :, None].expand(-1, -1, WIDTH))
+    across = states.transpose(1, 2) * WIDTH**-0.5
+    heads = model.heads
+    start, end, option, given = ((asked @ heads[h].T) @ across for h in ("start", "end", "option", "given"))
+    apart = torch.where(in_text, 0.0, -1e4)[:, None]
+    start, end = ((x + apart).log_softmax(-1) for x in (start, end))
+    kinds = asked @ heads["kind"].T + heads["kind_bias"]
+    losses, weights = [], 0
+    fits = states[:, 0] @ heads["fit"] + heads["fit_bias"]
+    for b, row in enumerate(rows):
+        if not row.exercise.is_fit:
+            continue
+        for q, question in enumerate(row.layout.questions):
+            part = _question_loss(
+                model, row, question, (start[b, q], end[b, q], option[b, q], given[b, q], kinds[b, q]), q
+            )
+            if part is not None:
+                losses.append(part)
+                weights += 1
+    is_fit = torch.tensor([float(row.exercise.is_fit) for row in rows])
+    total = functional.binary_cross_entropy_with_logits(fits, is_fit, pos_weight=torch.tensor(0.3)) * 0.5
+    return total + torch.stack(losses).sum() / weights if losses else total
+
+
+def _question_loss(model: Reader, row: Row, question: int, scores: tuple[Tensor, ...], q: int) -> Tensor | None:
+    start, end, option, given, kinds = scores
+    told = row.exercise.told[question]
+    layout = row.layout
+    if told.kind < 0:
+        return None
+    mask = torch.zeros(len(KINDS))
+    likeness = None
+    if layout.given_at:
+        signs = torch.from_numpy(row.signs[question, : len(layout.given_at)])
+        likeness = given[list(layout.given_at)] + signs @ model.heads["signs"]
+        mask = mask + functional.one_hot(torch.tensor(GIVEN), len(KINDS)) * (signs @ model.heads["kind_signs"]).max()
+    else:
+        mask[GIVEN] = -1e4
+    if not layout.options_at[q]:
+        mask[KINDS.index("option")] = -1e4
+    loss = functional.cross_entropy(kinds + mask, torch.tensor(told.kind))
+    if told.kind == KINDS.index("option") and told.option < len(layout.options_at[q]):
+        loss = loss + functional.cross_entropy(option[list(layout.options_at[q])], torch.tensor(told.option))
+    elif told.kind == GIVEN and likeness is not None:
+        right = [j for j in told.fields if j < len(layout.given_at)]
+        if right:
+            loss = loss - likeness.log_softmax(0)[right].logsumexp(0)
+    elif told.spans:
+        mentions = token_spans(layout, told.spans)
+        if mentions:
+            first, last = (torch.tensor(side) for side in zip(*mentions))
+            loss = loss - (start[first] + end[last]).logsumexp(0)
+    return loss if torch.isfinite(loss) and loss < 100 else None
+
+
+def token_spans(layout: Layout, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Tokens (as places in the row) that cover spans of characters; those beyond the window are left out."""
+    found = []
+    for a, b in spans:
+        inside = np.flatnonzero((layout.spans[:, 0] < b) & (layout.spans[:, 1] > a))
+        if len(inside) and layout.spans[inside[0], 0] <= a and layout.spans[inside[-1], 1] >= b:
+            found.append((layout.text_first + int(inside[0]), layout.text_first + int(inside[-1])))
+    return found
+
+
+def match_loss(model: Reader, samples: Sequence[Sample], tools: Sequence[ToolSpec], pieces: Pieces) -> Tensor:
+    """Conversations with the tools they ask for, among all tools."""
+    names = [spec.name for spec in tools]
+    texts = _mean_vectors(model, [s.text for s in samples], pieces)
+    others = _mean_vectors(model, [match_text(spec) for spec in tools], pieces)
+    target = torch.tensor([names.index(s.spec.name) for s in samples])
+    return functional.cross_entropy(texts @ others.T / 0.05, target)
+
+
+def _mean_vectors(model: Reader, texts: Sequence[str], pieces: Pieces) -> Tensor:
+    rows = [[101, *pieces.text(text, MATCH_TOKENS)[0], 102] for text in texts]
+    n = max(map(len, rows))
+    ids = torch.zeros(len(rows), n, dtype=torch.long)
+    there = torch.zeros(len(rows), n, dtype=torch.bool)
+    for b, row in enumerate(rows):
+        ids[b, : len(row)] = torch.tensor(row)
+        there[b, : len(row)] = True
+    states = model.states(ids, torch.zeros_like(there), there)
+    means = (states * there[:, :, None]).sum(1) / there.sum(1, keepdim=True)
+    return functional.normalize(means, dim=-1)
+
+
+def _offered(samples: Sequence[Sample], tools: Sequence[ToolSpec], rng: random.Random) -> list[ToolSpec]:
+    """The tools asked for and half of the others."""
+    wanted = {s.spec.name for s in samples}
+    return [spec for spec in tools if spec.name in wanted or rng.random() < 0.4]
+
+
+# ── Training ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def read_corpora(data: Path, options: Options) -> tuple[Corpus, Corpus, dict[str, str]]:
+    """Conversations with single calls, requests with references, and the hashes of their files.
+
+    Of the data with references, the part that `nested_split` holds back is left out.
+    """
+    paths = [
+        data / "sgd" / "train.jsonl",
+        data / "sgd" / "train_tool_desc.json",
+        *(data / name / file for name in ("nestools", "nestful") for file in ("dev.jsonl", "tool_desc.json")),
+    ]
+    hashes = {str(p.relative_to(data)): hashlib.sha256(p.read_bytes()).hexdigest() for p in paths}
+    tools = read_tools(paths[1])
+    calls = [s for s in read_samples(paths[0], tools) if s.group not in options.held_services]
+    single = Corpus(calls, {n: t for n, t in tools.items() if n.partition(".")[0] not in options.held_services})
+    single.values = pool(single.samples)
+    nested = Corpus([], {})
+    for name in ("nestools", "nestful"):
+        tools = read_tools(data / name / "tool_desc.json")
+        lines = [line for _, line in read_jsonl(data / name / "dev.jsonl")]
+        for row in nested_split(len(lines))[0]:
+            nested.samples += samples_of(lines[row], tools, name)
+        nested.tools.update(tools)
+    return single, nested, hashes
+
+
+def train(data: Path, options: Options) -> tuple[bytes, dict[str, object]]:
+    """The adapter's file and its record."""
+    torch.manual_seed(options.seed)
+    torch.set_num_threads(options.n_threads)
+    single, nested, hashes = read_corpora(data, options)
+    pieces = Pieces(load_tokenizer())
+    likeness = Likeness(MiniLMEncoder.open())
+    model = Reader(load_weights(), options.rank)
+    batches = Batches([(single, 1 - options.share_nested), (nested, options.share_nested)], pieces, likeness, options)
+    optimizer = torch.optim.AdamW(
+        [
+            {"params": list(model.low.parameters()), "peak": options.lr},
+            {"params": list(model.plain.parameters()), "peak": options.lr_plain},
+            {"params": list(model.heads.parameters()), "peak": options.lr_heads},
+        ],
+        weight_decay=0.01,
+        betas=(0.9, 0.98),
+    )
+    rng = random.Random(options.seed + 1)  # noqa: S311  nothing secret is drawn
+    tools = sorted(single.tools.values(), key=lambda spec: spec.name)
+    began, cpu_began, smooth = time.monotonic(), time.process_time(), defaultdict[str, float](float)
+    step = 0
+    for rows in batches:
+        if step == options.n_steps:
+            break
+        factor = min(1.0, (step + 1) / 60) * (1 - step / options.n_steps)
+        for group in optimizer.param_groups:
+            group["lr"] = group["peak"] * factor
+        _descend(model, optimizer, loss_of(model, rows), smooth, "read")
+        if options.match_every and step % options.match_every == 0:
+            some = rng.sample(single.samples, 24)
+            _descend(model, optimizer, match_loss(model, some, _offered(some, tools, rng), pieces), smooth, "match")
+        step += 1
+        if step % 50 == 0:
+            line = f"{time.monotonic() - began:6.0f} s  step {step}  exercises {batches.n_exercises}  " + "  ".join(
+                f"{k} {v:.3f}" for k, v in smooth.items()
+            )
+            print(line, flush=True)
+    record: dict[str, object] = {
+        "what": "adapter of the argument reader: low-rank changes to all-MiniLM-L6-v2, and heads",
+        "command": "python -m hearth.learn.reader_training",
+        "options": dataclasses.asdict(options),
+        "data_sha256": hashes,
+        "licence": "trained on SGD (CC BY-SA 4.0), NesTools and NESTFUL (Apache-2.0) and sentences written for Hearth; "
+        "the adapter is distributed under CC BY-SA 4.0",
+        "held_back": "one in five requests of nestools and nestful (nested_split); all of sgd/dev",
+        "n_steps": step,
+        "n_exercises": batches.n_exercises,
+        "final_losses": {k: round(v, 4) for k, v in smooth.items()},
+        "wall_s": round(time.monotonic() - began, 1),
+        "cpu_s": round(time.process_time() - cpu_began, 1),
+        "torch": torch.__version__,
+    }
+    return model.file(), record
+
+
+def _descend(
+    model: Reader, optimizer: torch.optim.Optimizer, loss: Tensor, smooth: dict[str, float], name: str
+) -> None:
+    loss.backward()
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    optimizer.zero_grad(set_to_none=True)
+    value = float(loss.detach())
+    smooth[name] = 0.98 * (smooth[name] or value) + 0.02 * value
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description="Train the argument reader's adapter.")
+    parser.add_argument("--data", type=Path, default=Path(os.environ.get("HEARTH_DATA", "/work/shared/data")) / "plans")
+    parser.add_argument("--out", type=Path, default=ADAPTER_FILE)
+    defaults = Options()
+    parser.add_argument("--steps", type=int, default=defaults.n_steps)
+    parser.add_argument("--seed", type=int, default=defaults.seed)
+    parser.add_argument("--rank", type=int, default=defaults.rank)
+    parser.add_argument("--lr", type=float, default=defaults.lr)
+    parser.add_argument("--match-every", type=int, default=defaults.match_every)
+    parser.add_argument("--threads", type=int, default=defaults.n_threads)
+    parser.add_argument("--hold", default="", help="services to leave out, apart by commas")
+    given = parser.parse_args(arguments)
+    options = Options(
+        seed=given.seed,
+        rank=given.rank,
+        n_steps=given.steps,
+        lr=given.lr,
+        match_every=given.match_every,
+        n_threads=given.threads,
+        held_services=tuple(s for s in given.hold.split(",") if s),
+    )
+    data, record = train(given.data, options)
+    record["command"] = " ".join(["python -m hearth.learn.reader_training", *(arguments or sys.argv[1:])])
+    record["sha256"] = hashlib.sha256(data).hexdigest()
+    given.out.parent.mkdir(parents=True, exist_ok=True)
+    given.out.write_bytes(data)
+    given.out.with_suffix(".json").write_text(json.dumps(record, indent=2) + "\n")
+    print(f"{given.out}: {len(data) / 1e6:.2f} MB")
+
+
+if __name__ == "__main__":
+    main()

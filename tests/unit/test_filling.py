@@ -1,0 +1,188 @@
+"""Arguments are words of the request in the form their types ask for; without the trained reader finders fill them."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hearth.models.scripted import HashEncoder
+from hearth.models.span_reader import KINDS, Answer
+from hearth.planning.asking import Likeness, fields_of, form, is_yes_or_no, match_text, question, words
+from hearth.planning.filling import Filler
+from hearth.planning.saying import Saying
+from hearth.types import Context, Demonstration, Parameter, Plan, Ref, Step, ToolSpec
+
+NOW = dt.datetime(2026, 11, 20, 9, 30, tzinfo=dt.UTC)
+
+
+def saying(text: str) -> Saying:
+    return Saying(text, NOW, Context())
+
+
+def pointing(text: str, said: str, *, others: float = -9.0) -> Answer:
+    """An answer that points at `said`, word by word."""
+    spans = []
+    place = 0
+    for word in text.split():
+        at = text.index(word, place)
+        place = at + len(word)
+        spans.append((at, place))
+    array = np.array(spans, dtype=np.int32)
+    first, last = text.index(said), text.index(said) + len(said)
+    start = np.where(array[:, 0] <= first, np.where(array[:, 1] > first, 0.0, others), others).astype(np.float32)
+    end = np.where(array[:, 0] < last, np.where(array[:, 1] >= last, 0.0, others), others).astype(np.float32)
+    kinds = np.full(len(KINDS), -9.0, dtype=np.float32)
+    return Answer(kinds, start, end, np.zeros(0, np.float32), np.zeros(0, np.float32), array)
+
+
+def value(text: str, said: str, parameter: Parameter) -> object:
+    found = saying(text).best(parameter, pointing(text, said))
+    return None if found is None else found.value
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "kind", "description", "expected"),
+    [
+        ("book the Blue Hotel, please", "Blue Hotel,", "text", "", "Blue Hotel"),
+        ("find John (the tall one).", "John (the tall one).", "text", "", "John (the tall one)"),
+        ('say "see you soon".', '"see you soon".', "text", "", "see you soon"),
+        ("a flat in Washington D.C.", "Washington D.C.", "text", "", "Washington D.C."),
+        ("for three people", "three", "integer", "", 3),
+        ("for three people", "people", "integer", "", 3),
+        ("a 25-year-old patient", "25-year-old", "integer", "", 25),
+        ("pay $5,000 now", "$5,000", "number", "", 5000),
+        ("mix 2.5 kg of it", "2.5", "number", "", 2.5),
+        ("mix 2.5 kg of it", "2.5", "integer", "", None),
+        ("come on May 15, 2027 at noon", "May 15, 2027", "text", "", "May 15, 2027"),
+        ("come on May 15, 2027", "May 15, 2027", "text", "in YYYY-MM-DD format", "2027-05-15"),
+        ("come on May 15, 2027", "May 15, 2027", "date", "", "2027-05-15"),
+        ("write to mia@example.org today", "mia@example.org", "EmailAddress", "", "mia@example.org"),
+        ("wait two hours", "two hours", "duration", "", "PT2H"),
+        ("buy flour, sugar, and cocoa powder", "flour, sugar, and cocoa powder", "list[text]", "",
+         ["flour", "sugar", "cocoa powder"]),
+        ("add 3, 5 and 7", "3, 5 and 7", "list[any]", "", [3, 5, 7]),
+        ("add 3, 5 and 7", "3, 5 and 7", "list[integer]", "", [3, 5, 7]),
+        ("no number here", "number", "integer", "", None),
+    ],
+)  # fmt: skip
+def test_a_mention_takes_the_form_of_its_type(
+    text: str, said: str, kind: str, description: str, expected: object
+) -> None:
+    assert value(text, said, Parameter("x", kind, description)) == expected
+
+
+def test_words_never_cross_a_turn() -> None:
+    text = "user: I like Rome\nagent: Rome it is"
+    answer = pointing(text, "Rome")
+    answer.end[:] = -9.0
+    answer.end[-1] = 0.0  # "is", in the next turn
+    answer.end[3] = -1.0
+    found = saying(text).best(Parameter("city", "text"), answer)
+    assert found is not None
+    assert "\n" not in str(found.value)
+
+
+def test_a_person_is_given_by_name() -> None:
+    from hearth.types import Entity
+
+    context = Context(entities=(Entity("Anna Berg", "person", ("Anna",)),))
+    text = "call Anna today"
+    found = Saying(text, NOW, context).best(Parameter("who", "PersonName"), pointing(text, "Anna"))
+    assert found is not None
+    assert found.value == "Anna Berg"
+
+
+# ── Without the reader ────────────────────────────────────────────────────────────────────────────────────
+
+RIDE = ToolSpec(
+    "book_ride",
+    "Book a ride",
+    (
+        Parameter("at", "datetime"),
+        Parameter("seats", "integer"),
+        Parameter("kind", "text", enum=("Pool", "Luxury"), is_required=False),
+        Parameter("note", "text", is_required=False),
+    ),
+    returns="Ride",
+    fields={"id": "RideId", "driver": "PersonName"},
+)
+CANCEL = ToolSpec("cancel_ride", "Cancel a ride", (Parameter("ride", "RideId"),))
+
+
+def test_finders_alone_fill_what_types_tell() -> None:
+    booked, cancelled = Filler(None, None).fill(
+        'a Luxury ride for 3 people tomorrow at 8am, note "ring twice"', [RIDE, CANCEL], NOW, Context()
+    )
+    assert booked.arguments == {
+        "at": "2026-11-21T08:00:00+00:00",
+        "seats": 3,
+        "kind": "Luxury",
+        "note": "ring twice",
+    }
+    assert cancelled.arguments == {"ride": Ref(0, ("id",))}
+    assert booked.missing == cancelled.missing == ()
+
+
+def test_what_is_not_said_is_missing() -> None:
+    (filled,) = Filler(None, None).fill("a ride please", [RIDE], NOW, Context())
+    assert filled.arguments == {}
+    assert filled.missing == ("at", "seats")
+
+
+def test_without_adapter_the_finders_remain(tmp_path: Path) -> None:
+    filler = Filler.open(adapter=tmp_path / "none.npz")
+    assert not filler.is_trained
+    assert filler.match("a ride", [RIDE, CANCEL]) == pytest.approx([-0.6931, -0.6931], abs=1e-3)
+    assert filler.match("a ride", []) == []
+
+
+@pytest.mark.parametrize(("path", "expected"), [((), Ref(0)), (("id",), Ref(0, ("id",)))])
+def test_references_are_like_those_shown(path: tuple[str, ...], expected: Ref) -> None:
+    shown = Demonstration("1", "x", Plan((Step("book_ride"), Step("cancel_ride", {"ride": Ref(0, path)}))))
+    _, filled = Filler(None, None).referring_like([shown]).fill("cancel it", [RIDE, CANCEL], NOW, Context())
+    assert filled.arguments == {"ride": expected}
+
+
+# ── Questions ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("Hotels_1.checkInDate", "hotels check in date"), ("is_unisex", "is unisex"), ("URLPath", "url path"), ("_", "")],
+)
+def test_identifiers_as_words(name: str, expected: str) -> None:
+    assert words(name) == expected
+
+
+def test_a_parameter_as_a_question() -> None:
+    asked = question(Parameter("seat_class", "enum", "Class of seat", False, enum=("Economy", "Economy_Extra")))
+    assert asked.text == "optional seat class Class of seat"
+    assert asked.options == ("Economy", "Economy Extra")
+    truth = Parameter("refundable", "enum", enum=("True", "False"))
+    assert is_yes_or_no(truth)
+    assert question(truth).options == ()
+    assert "(number)" in question(Parameter("n", "integer")).text
+    assert "(ride id)" in question(Parameter("ride", "RideId")).text
+    assert match_text(CANCEL) == "cancel ride: Cancel a ride. ride"
+
+
+def test_fields_like_a_parameter_come_first() -> None:
+    fields = fields_of([RIDE, CANCEL, CANCEL], 2)
+    assert [(f.step, f.name) for f in fields] == [(0, "id"), (0, "driver"), (1, "")]
+    shown, signs = Likeness(HashEncoder()).fields(CANCEL, fields)
+    assert shown == fields
+    assert signs.shape == (1, 3, 7)
+    assert signs[0, 0, 5] == 1.0  # RideId fits RideId
+    assert signs[0, 1, 5] == 0.0
+    assert form(CANCEL, shown).given[0] == "step 1 book ride gives id"
+
+
+def test_only_the_likest_of_many_fields_are_shown() -> None:
+    many = ToolSpec("big", "Gives much", fields={f"f{k}": "text" for k in range(60)} | {"ride": "text"})
+    shown, signs = Likeness(HashEncoder()).fields(CANCEL, fields_of([many, CANCEL], 1))
+    assert len(shown) == 10
+    assert "ride" in {f.name for f in shown}
+    assert signs.shape[1] == 10
