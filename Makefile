@@ -16,6 +16,7 @@ UV := $(shell command -v uv 2>/dev/null)
 REQUESTS ?=
 LIMIT ?=
 REPORT ?=
+TORCH_OPTIONS ?=
 
 ifdef UV
 INSTALL := $(UV) pip install --compile-bytecode --python $(BIN)/python
@@ -49,7 +50,16 @@ $(VENV)/.dev: requirements-dev.lock $(VENV)/.core
 	$(INSTALL) --require-hashes -r requirements-dev.lock
 	@touch $@
 
-.PHONY: help install run test check fix bench lock clean
+# The CPU build of torch: elsewhere `make train TORCH_OPTIONS="--index-url https://download.pytorch.org/whl/cpu"` asks for
+# it. pip rather than uv, and torch before the others, so that nothing draws in a build with CUDA.
+$(VENV)/.train: requirements-train.lock $(VENV)/.core
+	@echo "Installing what the second tier of learning needs …"
+	"$(PYTHON)" -m pip --disable-pip-version-check --python $(BIN)/python install -q $(TORCH_OPTIONS) torch==2.13.0
+	$(INSTALL) --require-hashes --no-deps -r requirements-train.lock
+	@touch $@
+
+.PHONY: help install train run test check fix bench lock clean
+train: $(VENV)/.train  ## torch and what trains with it: the second tier of learning, local language models
 install: $(VENV)/.core  ## Hearth itself, ready in .venv/bin/hearth
 
 run: $(VENV)/.core  ## the main job: a demo home, real requests, a report
@@ -76,6 +86,7 @@ bench: $(VENV)/.dev  ## measure: results go to benchmarks/results/
 lock:  ## pin again (needs uv)
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header pyproject.toml -o requirements.lock
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --group dev pyproject.toml -o requirements-dev.lock
+	echo "torch ; sys_platform == 'none'" | uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --extra train --extra hf -c requirements-dev.lock --override - pyproject.toml -o requirements-train.lock
 
 clean:  ## remove .venv and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
