@@ -144,7 +144,8 @@ def plan_all(
     student: Student, test: PlanData, listed_is_plan: bool = False, progress: Progress = SILENT
 ) -> list[Ranking]:
     """Rank plans for every request, each with the tools it lists, else with those of `test`."""
-    student.set_tools(test.tools)
+    if student.tools != test.tools:
+        student.set_tools(test.tools)
     found: dict[int, Ranking] = {}
     offered: dict[tuple[str, ...], list[int]] = {}
     for row, d in enumerate(test.demonstrations):
@@ -155,13 +156,16 @@ def plan_all(
                 found |= dict.fromkeys(rows, _whole_list(names))
                 advance(len(rows))
                 continue
-            student.set_tools({name: test.tools[name] for name in names} if names else test.tools)
+            mine = {name: test.tools[name] for name in names} if names else dict(test.tools)
+            if student.tools != mine:
+                student.set_tools(mine)
             for start in range(0, len(rows), _CHUNK):
                 part = rows[start : start + _CHUNK]
                 readings = student.read([test.demonstrations[row].request for row in part])
                 found |= dict(zip(part, student.rank_readings(readings)))
                 advance(len(part))
-    student.set_tools(test.tools)
+    if student.tools != test.tools:
+        student.set_tools(test.tools)
     return [found[row] for row in range(len(test.demonstrations))]
 
 
@@ -287,8 +291,9 @@ def floors(read: Read, train: PlanData, test: PlanData, readings: Sequence[Readi
 
 
 def _sentence(reading: Reading) -> FloatRows:
-    mean = reading.vectors.mean(axis=0)
-    return np.asarray(mean / max(float(np.linalg.norm(mean)), 1e-9), dtype=np.float32)
+    """The text's own vector, which comes first of the four that are pooled."""
+    whole = reading.pooled[: len(reading.pooled) // 4].astype(np.float32)
+    return np.asarray(whole / max(float(np.linalg.norm(whole)), 1e-9), dtype=np.float32)
 
 
 # ── The whole measurement ─────────────────────────────────────────────────────────────────────────────────
@@ -352,7 +357,7 @@ def measure(
     rankings = plan_all(student, test, share >= _LISTED_SHARE, progress)
     links = graph if graph is not None else frozenset(link for gold in train.gold() for link in gold.graph.links)
     by_reference = _links_by_reference(train.gold())
-    filled = filler if filler is not None and _has_arguments(golds, test.tools) else None
+    filled = filler if filler is not None and needs_filling(test) else None
     made = _made(rankings, test, filled, by_reference, progress)
     graphs = [one.graph for one in made]
     scores: dict[str, float | int | bool | None] = {
@@ -400,8 +405,9 @@ def _by_novelty(train: PlanData, plans: Sequence[PlanGraph], wanted: Sequence[Pl
     return found
 
 
-def _has_arguments(golds: Sequence[Gold], tools: Mapping[str, ToolSpec]) -> bool:
-    return any(call.right for gold in golds for call in gold.calls) and any(s.parameters for s in tools.values())
+def needs_filling(data: PlanData) -> bool:
+    """Whether the data have arguments to be filled."""
+    return any(call.right for gold in data.gold() for call in gold.calls)
 
 
 def _links_by_reference(golds: Sequence[Gold]) -> bool:

@@ -1,0 +1,112 @@
+"""Result documents as a person reads them in a terminal: functions from documents to lines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+_SHOWN = ("node_f1", "link_f1", "accuracy", "exact")
+_NO = "–"
+
+
+def planning_lines(document: Mapping[str, Any]) -> list[str]:
+    """A measurement of planning: the student between its floors and its oracle, then what else was seen."""
+    d = document
+    heads = ["", "node F1", "link F1", "accuracy", "exact"]
+    rows = [
+        [name, *(_number(d.get(f"{prefix}{key}")) for key in _SHOWN)]
+        for name, prefix in (
+            ("floor: the plan taught most", "floor_"),
+            ("floor: the nearest one copied", "floor_copy_"),
+            (str(d["method"]) + (" with tier two" if d["tier_two"] else ""), ""),
+            ("oracle: the best of the first six", "oracle_"),
+        )
+    ]
+    lines = [
+        f"{d['test']}: {d['n']:,} requests, {d['n_tools']:,} tools ({d['n_new_tools']:,} never taught), "
+        f"learnt from {d['n_train']:,} demonstrations",
+        "",
+        *_aligned([heads, *rows]),
+        "",
+        _line("by steps", [
+            (f"{name.replace('_and_more', '+')}: {_number(d[f'accuracy_steps_{name}'])} of {d[f'n_steps_{name}']:.0f}")
+            for name in ("1", "2", "3", "4_and_more") if f"accuracy_steps_{name}" in d
+        ]),
+        _line("by novelty", [
+            f"{name} sequences: {_number(d[f'accuracy_{name}_sequences'])} of {d[f'n_{name}_sequences']:.0f}"
+            for name in ("seen", "new") if f"accuracy_{name}_sequences" in d
+        ]),
+        _line("confidence", [
+            f"ECE {_number(d['ece'])}",
+            *(f"surest {share} %: {_number(d[f'accuracy_at_{share}'])}" for share in (50, 80, 100)),
+        ]),
+        _line("invented", [f"tools {_number(d['node_hallucination'])}", f"links {_number(d['link_hallucination'])}"]),
+    ]  # fmt: skip
+    if d.get("arg_name_f1") is not None:
+        lines.append(_arguments("arguments", d, ""))
+        lines.append(_arguments("tools given", d, "_given_tools"))
+    latency = f"p50 {d['latency_p50_ms']} ms, p99 {d['latency_p99_ms']} ms" if d.get("latency_p50_ms") else _NO
+    lines += [
+        _line("one plan", [latency]),
+        _line("cost", [f"{d['wall_s']:.0f} s, {d['cpu_s']:.0f} CPU-seconds", f"learning alone {d['learn_cpu_s']} s"]),
+    ]
+    if d["tier_two_left_out"]:
+        lines.append(_line("left out", [f"tier two: {d['tier_two_left_out']}"]))
+    return lines
+
+
+def _arguments(label: str, d: Mapping[str, Any], ending: str) -> str:
+    parts = [
+        f"names {_number(d[f'arg_name_f1{ending}'])}",
+        f"values {_number(d[f'arg_value_f1{ending}'])}",
+        f"optional names {_number(d[f'arg_name_f1_optional{ending}'])}",
+        f"yes/no {_number(d[f'arg_value_f1_boolean{ending}'])}",
+        f"references {_number(d[f'arg_value_f1_reference{ending}'])}",
+        f"calls exact {_number(d[f'call_exact{ending}'])}",
+    ]
+    if d.get(f"link_f1{ending}") is not None and ending:
+        parts.append(f"links {_number(d[f'link_f1{ending}'])}")
+    return _line(label, parts)
+
+
+def continual_lines(document: Mapping[str, Any]) -> list[str]:
+    """A stream: one row per method."""
+    d = document
+    heads = ["", "ACC", "BWT", "FWT", "forgetting", "joint", "final node F1", "final accuracy", "CPU s a round"]
+    rows = []
+    for name, keys in d["methods"].items():
+        spent = keys["round_cpu_s"]
+        signed = [
+            _number(keys[key], sign=key in ("bwt", "fwt", "forgetting")) for key in ("acc", "bwt", "fwt", "forgetting")
+        ]
+        joint = _number(keys.get("joint_acc"))
+        final = [_number(keys["final_node_f1"]), _number(keys["final_accuracy"])]
+        rows.append([name, *signed, joint, *final, f"{sum(spent) / len(spent):.2f}"])
+    lines = [
+        f"{d['train']}: {d['n_train']:,} demonstrations in {d['n_rounds']} rounds, order {d['order']}; "
+        f"{d['n']:,} requests of {d['test']}",
+        "",
+        *_aligned([heads, *rows]),
+        "",
+        _line("cost", [f"{d['wall_s']:.0f} s, {d['cpu_s']:.0f} CPU-seconds"]),
+    ]
+    return lines + [_line("left out", [f"{name}: {reason}"]) for name, reason in d["left_out"].items()]
+
+
+def _number(value: float | None, *, sign: bool = False) -> str:
+    if value is None:
+        return _NO
+    return f"{value:+.3f}" if sign else f"{value:.3f}"
+
+
+def _line(label: str, parts: Sequence[str]) -> str:
+    return f"{label:<14}" + " · ".join(parts)
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Columns as wide as their widest; the first to the left, numbers to the right."""
+    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+    return [
+        "  ".join([row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:]))]).rstrip()
+        for row in rows
+    ]

@@ -1,0 +1,145 @@
+"""`hearth bench`: the same few commands measure everything, on the processor, offline."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from hearth.errors import RequestError
+from hearth.terminal import clean
+
+# Suites, encoder and pictures are imported by the commands that need them: `hearth --help` answers at once.
+
+_FILE = click.Path(path_type=Path)
+_PARTLY = 6
+
+
+@click.group()
+def bench() -> None:
+    """Measure how well plans are made, and how learning lasts."""
+
+
+@bench.command()
+@click.option("--train", type=_FILE, required=True, metavar="JSONL", help="Demonstrations to learn from.")
+@click.option("--test", type=_FILE, required=True, metavar="JSONL", help="Requests with their right plans.")
+@click.option("--tools", type=_FILE, required=True, metavar="JSON", help="The tools of the test requests.")
+@click.option("--train-tools", type=_FILE, metavar="JSON", help="The tools of the demonstrations, where others.")
+@click.option("--graph", type=_FILE, metavar="JSON", help="Links that exist, for the rate of invented ones.")
+@click.option("--json", "out", type=_FILE, required=True, metavar="OUT", help="Where the result goes.")
+@click.option(
+    "--method",
+    type=click.Choice(["student", "heads", "recall"]),
+    default="student",
+    show_default=True,
+    help="The whole student, solved heads alone, or neighbours alone.",
+)
+@click.option("--fast", is_flag=True, help="Without tier two: under a minute.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+def planning(
+    train: Path,
+    test: Path,
+    tools: Path,
+    train_tools: Path | None,
+    graph: Path | None,
+    out: Path,
+    method: str,
+    fast: bool,
+    seed: int,
+) -> int:
+    """Learn from one file, plan another, compare.
+
+    Prints a table and writes flat JSON. Where a test request lists its `tools`, only those are offered. Lines that
+    cannot be used are named and passed over; the exit code is then 6.
+    """
+    from hearth.bench.measure import Files, measure_planning
+    from hearth.bench.progress import Progress
+    from hearth.bench.record import check_writable, write_json
+    from hearth.bench.suites.planning import METHODS
+    from hearth.bench.tables import planning_lines
+    from hearth.models.encoder import MiniLMEncoder
+
+    check_writable(out)
+    progress = Progress(sys.stderr)
+    files = Files.read(train, test, tools, train_tools, graph, progress)
+    chosen = next(known for known in METHODS if known == method)
+    document = measure_planning(
+        files, MiniLMEncoder.open(), method=chosen, seed=seed, is_fast=fast, progress=progress
+    )  # fmt: skip
+    write_json(out, document)
+    click.echo(clean("\n".join([*planning_lines(document), f"{'written to':<14}{out}"])))
+    return _PARTLY if files.n_passed_over else 0
+
+
+@bench.command()
+@click.option("--train", type=_FILE, required=True, metavar="JSONL", help="Demonstrations to learn from.")
+@click.option("--test", type=_FILE, required=True, metavar="JSONL", help="Requests with their right plans.")
+@click.option("--tools", type=_FILE, required=True, metavar="JSON", help="The tools of both.")
+@click.option(
+    "--order",
+    type=click.Choice(["domain", "shuffle", "file"]),
+    default="domain",
+    show_default=True,
+    help="By domain of the first tool, shuffled, or as in the file.",
+)
+@click.option("--rounds", type=click.IntRange(min=1), default=10, show_default=True, help="Parts of the stream.")
+@click.option("--json", "out", type=_FILE, required=True, metavar="OUT", help="Where the result goes.")
+@click.option("--png", type=_FILE, metavar="PNG", help="Where the curves go (default: beside OUT).")
+@click.option(
+    "--methods",
+    default="",
+    metavar="LIST",
+    help="Beside the student: recall, heads, finetune, replay, with commas between (default: all).",
+)
+@click.option("--fast", is_flag=True, help="Without trained methods, on 150 test requests: under a minute.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+def continual(
+    train: Path,
+    test: Path,
+    tools: Path,
+    order: str,
+    rounds: int,
+    out: Path,
+    png: Path | None,
+    methods: str,
+    fast: bool,
+    seed: int,
+) -> int:
+    """Learn a stream round by round, testing all tasks after each.
+
+    Prints a table, writes JSON (the student's keys at the top, each method's below) and curves as a picture.
+    """
+    from hearth.bench.measure import Files, measure_continual
+    from hearth.bench.pictures import continual_png
+    from hearth.bench.progress import Progress
+    from hearth.bench.record import check_writable, write_bytes, write_json
+    from hearth.bench.suites.continual import ORDERS, STREAM_METHODS
+    from hearth.bench.tables import continual_lines
+    from hearth.models.encoder import MiniLMEncoder
+
+    named = [name.strip() for name in methods.split(",") if name.strip()] or list(STREAM_METHODS)
+    unknown = next((name for name in named if name not in STREAM_METHODS), None)
+    if unknown is not None:
+        raise click.UsageError(f"unknown method {unknown!r}; known are {', '.join(STREAM_METHODS)}")
+    picture = png or out.with_suffix(".png")
+    if picture == out:
+        raise RequestError(f"the result and its picture would both be {str(out)!r}; choose --png")
+    check_writable(out)
+    check_writable(picture)
+    progress = Progress(sys.stderr)
+    files = Files.read(train, test, tools, progress=progress)
+    document = measure_continual(
+        files,
+        MiniLMEncoder.open(),
+        order=next(known for known in ORDERS if known == order),
+        n_rounds=rounds,
+        methods=[known for known in STREAM_METHODS if known in named],
+        seed=seed,
+        is_fast=fast,
+        progress=progress,
+    )
+    write_json(out, document)
+    write_bytes(picture, continual_png(document))
+    click.echo(clean("\n".join([*continual_lines(document), f"{'written to':<14}{out}, {picture}"])))
+    return _PARTLY if files.n_passed_over else 0
