@@ -18,7 +18,7 @@ from tests.tiny_models import make_llama
 from hearth.errors import ConfigError, NotFound, RequestError, StoreError
 from hearth.learn import adapters as adapters_module
 from hearth.learn.adapters import Adapters, mean_score, scores
-from hearth.learn.language import LanguageOptions, data_sha256, distill, folder_sha256, move, read_record
+from hearth.learn.language import LanguageOptions, data_sha256, distill, folder_sha256, move, read_record, write_record
 from hearth.models.huggingface import HuggingFaceModel, current_adapter
 from hearth.types import Demonstration, Plan, Step, ToolSpec
 
@@ -240,7 +240,8 @@ def test_held_back_demonstrations_are_not_learnt(base: Path, tmp_path: Path, mon
 def test_forgetting_removes_each_version_that_learnt_it(base: Path, adapter: Path, tmp_path: Path) -> None:
     kept = Adapters(tmp_path)
     quick = replace(LORA, n_epochs=0.1)
-    distill(base, EARLIER, TOOLS, tmp_path / "1", options=quick)
+    first = distill(base, EARLIER, TOOLS, tmp_path / "1", options=quick)
+    write_record(tmp_path / "1", replace(first, held=("g1", "g2")))
     distill(base, GARDEN, TOOLS, tmp_path / "2", options=quick, start_from=tmp_path / "1", replay=EARLIER)
     distill(base, GARDEN, TOOLS, tmp_path / "3", options=quick)
     for number in (3, 1, 2):
@@ -249,6 +250,7 @@ def test_forgetting_removes_each_version_that_learnt_it(base: Path, adapter: Pat
     current = kept.current()
     assert current is not None
     assert current.number == 1
+    assert current.record.held == ("g2",)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["1", "current.json"]
     assert kept.forget(["e1"]) == (1,)
     assert kept.current() is None

@@ -193,6 +193,10 @@ class Adapters:
         self._write([n for n in self._past() if n not in gone])  # first: what plans must never miss its files
         for number in gone:
             shutil.rmtree(self._of(number))
+        for version in self.versions():
+            if wanted & set(version.record.held):
+                held = tuple(id for id in version.record.held if id not in wanted)
+                write_record(version.folder, replace(version.record, held=held))
         return tuple(gone)
 
     # ── Files ─────────────────────────────────────────────────────────────────────────────────────────────

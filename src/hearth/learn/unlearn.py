@@ -3,8 +3,9 @@
 `find` says what would go, `forget` does it: in one commit the demonstrations leave what counts and what is set aside,
 every version that held them, their scores and tasks, the record of the requests they came from; the current version
 gets files solved anew without them, equal to the last bit to those of a student that never saw them; a trained tier two
-that saw them is dropped until the next learning. Then the database is written anew, so that no free page holds a
-word of it, and the folder's files are searched for what should be gone. The receipt repeats nothing of it.
+that saw them is dropped until the next learning, and so are adapters of language students, first of all. Then the
+database is written anew, so that no free page holds a word of it, and the folder's files are searched for what should
+be gone. The receipt repeats nothing of it.
 
 A process killed in the middle leaves all of it or none; what the commit left to do is done when the state is next
 opened. Not covered: the owner's own files (`owner/`), copies made by others (backups, file system snapshots, worn
@@ -19,14 +20,16 @@ import json
 import secrets
 import sqlite3
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from hearth.errors import NotFound
+from hearth.learn.adapters import Adapters
 from hearth.learn.buffer import Buffer, Entry, entry_of
 from hearth.learn.state import Described, State
 from hearth.learn.tasks import Task, without
+from hearth.models.configured import ADAPTERS
 from hearth.store import Store
 from hearth.trace import N_MAX_STEPS
 
@@ -64,7 +67,7 @@ class Receipt:
     versions_rewritten: tuple[int, ...]
     """Versions that had held some of it."""
     adapters_dropped: int
-    """Trained second tiers that had seen some of it."""
+    """Trained second tiers, and adapters of language students, that had seen some of it."""
     skills_removed: int
     weights_before: str
     """SHA-256 of the current version's file; empty without one."""
@@ -204,8 +207,10 @@ def forget(state: State, found: Found) -> Receipt:
     gone = frozenset(entry.id for entry in found.demonstrations)
     before = _hashes(state)
     made = _without(state, gone)
+    students = Adapters(state.folder / ADAPTERS).forget(gone)
     with state.store.transaction() as cursor:
         receipt = _removed(state, cursor, found, gone, made, before)
+        receipt = replace(receipt, adapters_dropped=receipt.adapters_dropped + len(students))
         cursor.execute("INSERT OR REPLACE INTO meta (name, value) VALUES ('erase', '1')")
     state.refresh()
     state.erase()
