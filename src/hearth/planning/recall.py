@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 
 from hearth.errors import PlanError
 from hearth.planning.binding import Unit
-from hearth.planning.check import canonical, check_plan
+from hearth.planning.check import check_plan
 from hearth.planning.choosing import Ballot
 from hearth.planning.lessons import tokens_of
 from hearth.planning.manners import Manners
 from hearth.planning.offered import Offered
 from hearth.planning.proposing import Part, Proposal, joined, rests_on_unserved
+from hearth.planning.questions import question_about
 from hearth.planning.readable import why_unreadable
 from hearth.planning.remembered import Remembered
 from hearth.planning.slots import clauses, find_slots
@@ -128,7 +129,7 @@ class RecallPlanner:
             return Refusal("out_of_scope", reason, offer=offer, planner=self.name)
         missing = [one for part in done for one in part.missing]
         if missing:
-            return Refusal("needs", _question(missing, offered.tools), _names_of(missing), planner=self.name)
+            return Refusal("needs", question_about(missing, offered.tools), _names_of(missing), planner=self.name)
         plan = Plan(
             joined(parts, served, offered.tools),
             confidence=round(min(part.confidence for part in done), 4),
@@ -155,39 +156,6 @@ _FALLBACK = "add_reminder"
 _ABILITIES = "list_abilities"
 _CANNOT = "I can't do that yet."
 _UNSURE = "I'm not sure what you mean, so I did nothing."
-_QUESTIONS = {
-    "datetime": "When?",
-    "date": "Which day?",
-    "time": "At what time?",
-    "duration": "How long?",
-    "number": "How much?",
-    "integer": "How many?",
-    "PersonName": "Who?",
-    "EmailAddress": "To which e-mail address?",
-    "PhoneNumber": "Which phone number?",
-    "FilePath": "Which file?",
-    "Url": "Which web address?",
-}
-
-
-def _question(missing: Sequence[tuple[str, str]], tools: Mapping[str, ToolSpec]) -> str:
-    """A short question for each missing value, and what it is needed for."""
-    questions = []
-    for tool, name in missing[:2]:
-        parameter = tools[tool].parameter(name)
-        kind = canonical(parameter.type) if parameter else "text"
-        asked = _QUESTIONS.get(kind.removeprefix("list[").removesuffix("]"), "")
-        what = re.split(r"[.;:(]", parameter.description)[0].strip() if parameter else ""
-        questions.append(asked or (f"{what}?" if what else f"What is the {name.replace('_', ' ')}?"))
-    return f"{' '.join(dict.fromkeys(questions))} I need to know that to {_in_words(missing[0][0])}."
-
-
-def _in_words(tool: str) -> str:
-    """`add_reminder` as `add a reminder`."""
-    verb, _, rest = tool.partition("_")
-    if not rest or "_" in rest or rest.endswith("s") or rest in ("mail", "time"):
-        return tool.replace("_", " ")
-    return f"{verb} {'an' if rest[0] in 'aeiou' else 'a'} {rest}"
 
 
 def _names_of(missing: Sequence[tuple[str, str]]) -> tuple[str, ...]:
@@ -204,5 +172,7 @@ def _offer(part: Part, offered: Offered) -> Offer | None:
     if spec is None or not spec.description:
         return None
     said = re.split(r"[.,;:](?:\s|$)", spec.description)[0]
-    said = re.sub(r"\bthe owner's\b", "your", re.sub(r"\bthe owner( is\b)?(?!')", lambda m: "you are" if m[1] else "you", said))
+    said = re.sub(
+        r"\bthe owner's\b", "your", re.sub(r"\bthe owner( is\b)?(?!')", lambda m: "you are" if m[1] else "you", said)
+    )
     return Offer(spec.name, f"The nearest thing I can do: {said[0].lower() + said[1:]}.")
