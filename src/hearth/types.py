@@ -55,11 +55,13 @@ _SPELLINGS = {
     "phone": "PhoneNumber",
     "url": "Url",
     "timedelta": "duration",
+    "enum": "text",
+    **{name: name for name in ("text", "integer", "number", "boolean", "date", "time", "datetime", "duration", "any")},
 }
 
 
 def canonical_type(name: str) -> str:
-    """Map the usual spellings of a type (`string`, `str`, `array`) to Hearth's name; leave others as they are."""
+    """Map the usual spellings of a type (`string`, `Number`, `array`) to Hearth's name; leave others as they are."""
     return _SPELLINGS.get(name.strip().lower(), name.strip())
 
 

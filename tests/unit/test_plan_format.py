@@ -143,3 +143,12 @@ def test_fields_told_as_a_list_come_with_their_words(tmp_path: Path) -> None:
     spec = read_tools(path)["find_airport"]
     assert spec.fields == {"code": "text", "name": "any"}
     assert spec.field_texts == {"code": "airport code", "name": ""}
+
+
+@pytest.mark.parametrize(
+    ("spelling", "name"), [("Number", "number"), ("enum", "text"), ("Boolean", "boolean"), ("EventId", "EventId")]
+)
+def test_spellings_of_types(tmp_path: Path, spelling: str, name: str) -> None:
+    path = tmp_path / "tools.json"
+    path.write_text(json.dumps({"nodes": [{"id": "t", "parameters": [{"name": "p", "type": spelling}]}]}))
+    assert read_tools(path)["t"].parameters[0].type == name
