@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from hearth.errors import StoreCorruptError
 from hearth.models import minilm
 from hearth.models.encoder import MiniLMEncoder
+from hearth.models.layers import N_LAYERS, WIDTH, Shape, quantised, thinned, upper_weights
 from hearth.models.pointer import (
     MODEL_FILE,
     RECORD_FILE,
@@ -27,10 +29,11 @@ from hearth.models.pointer import (
     beam,
     read_record,
 )
-from hearth.models.pointer_graph import N_LAYERS, WIDTH, Shape, layer_weights, pointer_graph, read_weights
+from hearth.models.pointer_graph import pointer_graph, read_weights
 from hearth.types import ToolSpec
 
-SHAPE = Shape(width=32, n_blocks=1)
+SHAPE = Shape(width=32, n_blocks=1, rank=4)
+PUBLISHED, _ = minilm.map_weights(minilm.model_dir() / "model.safetensors")
 TOOLS = {
     name: ToolSpec(name, text)
     for name, text in {
@@ -44,12 +47,9 @@ TOOLS = {
 
 def drawn_weights(shape: Shape, seed: int = 0) -> dict[str, NDArray[np.float32]]:
     drawn, d = np.random.default_rng(seed), shape.width
-    mapped, _ = minilm.map_weights(minilm.model_dir() / "model.safetensors")
-    weights: dict[str, Any] = {
-        f"e{layer}.{part}": np.array(value)
-        for layer in range(N_LAYERS - shape.n_upper, N_LAYERS)
-        for part, value in layer_weights(mapped, layer).items()
-    }
+    thin = [drawn.normal(size=(2, WIDTH)) * 0.01, drawn.normal(size=(WIDTH, 2))]
+    weights: dict[str, Any] = {name: np.array(value) for name, value in upper_weights(PUBLISHED, shape).items()}
+    weights["e5.o"] += thin[1] @ thin[0]
     turned = np.linalg.qr(drawn.normal(size=(WIDTH, WIDTH)))[0][:d] * (WIDTH / d) ** 0.5
     weights |= {"tk": turned, "tq": turned, "s1": np.array([12.0, 12.0])}
     weights |= {name: drawn.normal(size=d) * 0.1 for name in ("sc", "start", "end", "u", "set")}
@@ -76,9 +76,9 @@ def write_pointer(folder: Path, encoder: MiniLMEncoder) -> Path:
     folder.mkdir()
     table = ToolTable.of(TOOLS, encoder, weights.pop("tq"))
     table.save(folder / TOOLS_FILE)
-    (folder / MODEL_FILE).write_bytes(pointer_graph(weights, SHAPE))
+    (folder / MODEL_FILE).write_bytes(pointer_graph(weights, PUBLISHED, SHAPE))
     files = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in (MODEL_FILE, TOOLS_FILE)}
-    record = {"fingerprint": "drawn", "files": files, "n_lower": N_LAYERS - SHAPE.n_upper}
+    record = {"fingerprint": "drawn", "files": files, "shape": asdict(SHAPE)}
     (folder / RECORD_FILE).write_text(json.dumps(record))
     return folder
 
@@ -177,10 +177,27 @@ def test_a_damaged_graph_in_the_cache_is_built_again(tmp_path: Path) -> None:
 def test_weights_come_back_from_a_graph() -> None:
     weights = drawn_weights(SHAPE)
     weights.pop("tq")
-    found = read_weights(pointer_graph(weights, SHAPE))
+    found = read_weights(pointer_graph(weights, PUBLISHED, SHAPE), PUBLISHED, SHAPE)
     assert found.keys() == weights.keys()
     for name, value in weights.items():
         assert np.abs(found[name].reshape(value.shape) - value).max() <= np.abs(value).max() / 250 + 1e-6, name
+
+
+def test_a_thin_change_is_kept_whole_and_a_thick_one_as_near_as_may_be() -> None:
+    drawn = np.random.default_rng(0)
+    thin = (drawn.normal(size=(20, 3)) @ drawn.normal(size=(3, 30))).astype(np.float32)
+    down, up = thinned(thin, 3)
+    assert np.abs(up @ down - thin).max() < 1e-4
+    down, up = thinned(thin, 2)
+    assert 0 < np.linalg.norm(up @ down - thin) < np.linalg.norm(thin)
+
+
+def test_int8_is_near_and_a_row_of_zeros_stays() -> None:
+    weight = np.random.default_rng(0).normal(size=(5, 8)).astype(np.float32)
+    weight[2] = 0
+    small, scale = quantised(weight)
+    assert np.abs((small * scale).T - weight).max() <= np.abs(weight).max() / 250
+    assert not small[:, 2].any()
 
 
 @given(st.integers(1, 4), st.integers(0, 10_000))

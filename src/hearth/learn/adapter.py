@@ -91,6 +91,8 @@ class AdapterOptions:
     width: int = 256
     n_blocks: int = 2
     n_upper: int = 2
+    rank: int = 16
+    """Of what is kept of the change to each matrix of the encoder."""
     n_threads: int = 1
 
 

@@ -27,7 +27,7 @@ from torch import Tensor
 
 from hearth.learn.adapter import Epoch, Lesson, Task, Trained
 from hearth.learn.synthesis import Synthesis, Text
-from hearth.models import minilm
+from hearth.models.layers import LAYER_PARTS, N_LAYERS, WIDTH, Array, Shape, upper_weights
 from hearth.models.pointer import (
     MODEL_FILE,
     RECORD_FILE,
@@ -35,18 +35,11 @@ from hearth.models.pointer import (
     LowerLayers,
     Pointer,
     ToolTable,
+    matrices,
     read_record,
     start_session,
 )
-from hearth.models.pointer_graph import (
-    LAYER_PARTS,
-    N_LAYERS,
-    WIDTH,
-    Shape,
-    layer_weights,
-    pointer_graph,
-    read_weights,
-)
+from hearth.models.pointer_graph import pointer_graph, read_weights
 from hearth.protocols import Proposal
 
 Weights = dict[str, Tensor]
@@ -94,7 +87,7 @@ class _Training:
         self._random = random.Random(task.seed)  # noqa: S311  nothing secret
         self._noise = torch.Generator().manual_seed(task.seed)
         self._type = torch.bfloat16 if _has_fast_bfloat16() else torch.float32
-        self._shape = Shape(o.width, o.n_blocks, n_upper=o.n_upper)
+        self._shape = Shape(o.width, o.n_blocks, n_upper=o.n_upper, rank=o.rank)
         self._lower = LowerLayers.open(N_LAYERS - o.n_upper, n_threads=o.n_threads)
         self._parent = ""
         self._table, self._weights = self._first_weights()
@@ -126,7 +119,7 @@ class _Training:
     def _first_weights(self) -> tuple[ToolTable, Weights]:
         task, start = self._task, self._task.start_from
         if start is None:
-            weights = _fresh_weights(self._shape, len(task.tools), self._noise)
+            weights = _fresh_weights(self._shape, self._lower.published, len(task.tools), self._noise)
             table = ToolTable.of(task.tools, task.encoder, weights["tq"].numpy())
         else:
             record = read_record(start)
@@ -134,7 +127,7 @@ class _Training:
             self._shape = Shape(**record["shape"])  # type: ignore[arg-type]
             self._lower = LowerLayers.open(N_LAYERS - self._shape.n_upper, n_threads=self._options.n_threads)
             table = ToolTable.load(start / TOOLS_FILE).for_tools(task.tools, task.encoder)
-            found = read_weights((start / MODEL_FILE).read_bytes())
+            found = read_weights((start / MODEL_FILE).read_bytes(), self._lower.published, self._shape)
             weights = {name: torch.from_numpy(np.array(value)) for name, value in found.items()}
             weights |= {"tq": torch.from_numpy(table.projection), "delta": torch.from_numpy(table.deltas)}
         return table, {name: value.float().requires_grad_() for name, value in weights.items()}
@@ -252,14 +245,14 @@ class _Training:
         arrays = {name: value.numpy() for name, value in self._averaged.items()}
         t = self._table
         table = ToolTable(t.names, t.vectors, t.marks, arrays.pop("delta"), arrays.pop("tq"))
-        return pointer_graph(arrays, self._shape), table
+        return pointer_graph(arrays, self._lower.published, self._shape), table
 
     def _propose(self, held: Sequence[Lesson]) -> dict[str, Proposal]:
         """By the graph that will serve, so that what is held is what would have been said."""
         if not held:
             return {}
         graph, table = self._made_graph()
-        session = start_session(graph, self._options.n_threads)
+        session = start_session(graph, self._options.n_threads, matrices(self._lower.published, self._shape))
         pointer = Pointer(self._lower, session, table, "", self._task.graph)
         return {one.id: pointer.propose([one.request])[0] for one in held}
 
@@ -296,7 +289,6 @@ class _Training:
                 "command": list(task.command),
                 "options": asdict(task.options),
                 "shape": asdict(self._shape),
-                "n_lower": N_LAYERS - self._shape.n_upper,
                 "losses": [[epoch.loss, epoch.sequence_loss] for epoch in self._epochs],
                 "held": dict(scores),
                 "cpu_s": round(time.process_time() - self._started, 1),
@@ -346,7 +338,7 @@ class _Net:
         """
         generator, dropout, delta_dropout = noise
         apart = torch.where(mask, 0.0, -1e9)[:, None, None, :]
-        for layer in range(N_LAYERS - self._shape.n_upper, N_LAYERS):
+        for layer in self._shape.upper:
             x = self._encoder_layer(x, apart, {part: w[f"e{layer}.{part}"] for part in LAYER_PARTS})
         n, width = len(x), self._shape.width
         delta = w["delta"] * (torch.rand(len(seen[0]), 1, generator=generator) >= delta_dropout)
@@ -418,20 +410,14 @@ class _Net:
         return torch.einsum("bid,bjd->bij", of_rows, of_columns) * scale
 
 
-def _fresh_weights(shape: Shape, n_tools: int, noise: torch.Generator) -> Weights:
+def _fresh_weights(shape: Shape, published: Mapping[str, Array], n_tools: int, noise: torch.Generator) -> Weights:
     """The published encoder's upper layers; a decoder drawn so that at first tools are found by their texts alone."""
-    mapped, mapping = minilm.map_weights(minilm.model_dir() / "model.safetensors")
     d = shape.width
 
     def drawn(*dims: int, scale: float = 1.0) -> Tensor:
         return torch.randn(*dims, generator=noise) * (scale * dims[-1] ** -0.5)
 
-    w: Weights = {
-        f"e{layer}.{part}": torch.from_numpy(np.array(value))
-        for layer in range(N_LAYERS - shape.n_upper, N_LAYERS)
-        for part, value in layer_weights(mapped, layer).items()
-    }
-    minilm.release_pages(mapping)
+    w: Weights = {n: torch.from_numpy(np.array(value)) for n, value in upper_weights(published, shape).items()}
     turned = torch.linalg.qr(torch.randn(WIDTH, WIDTH, generator=noise))[0][:d] * (WIDTH / d) ** 0.5
     w |= {"tq": turned.clone(), "tk": turned.clone(), "delta": 0.02 * torch.randn(n_tools, d, generator=noise)}
     w |= {"s1": torch.tensor([12.0, 12.0]), "sc": drawn(d, scale=0.03 * d**0.5)}

@@ -21,10 +21,9 @@ from numpy.typing import NDArray
 from hearth.errors import StoreCorruptError
 from hearth.models import minilm
 from hearth.models.encoder import MAX_CHARACTERS, MAX_TOKENS, MiniLMEncoder
+from hearth.models.layers import LAYER_MATRICES, N_LAYERS, Array, Shape, quantised, upper_weights
 from hearth.protocols import Encoder, Proposal
 from hearth.types import ToolSpec
-
-Array = NDArray[np.float32]
 
 MODEL_FILE, TOOLS_FILE, RECORD_FILE = "pointer.onnx", "tools.npz", "record.json"
 LOWER_VERSION = 1
@@ -47,13 +46,16 @@ class LowerLayers:
     """States of tokens after the layers that no training changes, as int8. May be used from several threads at once."""
 
     def __init__(
-        self, session: onnxruntime.InferenceSession, tokenizer: tokenizers.Tokenizer, words: Array, places: Array
+        self, session: onnxruntime.InferenceSession, tokenizer: tokenizers.Tokenizer, published: Mapping[str, Array]
     ) -> None:
         """Use `LowerLayers.open`."""
         self._session = session
         self._tokenizer = tokenizer
-        self._words = words
-        self._places = places
+        self.published = published
+        """Weights of the package's file, mapped."""
+        self._words = published["embeddings.word_embeddings.weight"]
+        places = published["embeddings.position_embeddings.weight"][:MAX_TOKENS]
+        self._places = np.asarray(places + published["embeddings.token_type_embeddings.weight"][0], dtype=np.float32)
 
     @classmethod
     def open(cls, n_lower: int, cache_dir: Path | None = None, *, n_threads: int = 1) -> LowerLayers:
@@ -75,13 +77,11 @@ class LowerLayers:
             graph = lower_graph(weights, n_lower)
             minilm.keep(path, graph)
             minilm.keep(path.with_suffix(".sha256"), hashlib.sha256(graph).hexdigest().encode())
-        places = weights["embeddings.position_embeddings.weight"][:MAX_TOKENS]
-        places = np.asarray(places + weights["embeddings.token_type_embeddings.weight"][0], dtype=np.float32)
         minilm.release_pages(mapping)
         tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
         tokenizer.no_padding()
         tokenizer.enable_truncation(max_length=MAX_TOKENS)
-        return cls(start_session(graph, n_threads), tokenizer, weights["embeddings.word_embeddings.weight"], places)
+        return cls(start_session(graph, n_threads), tokenizer, weights)
 
     def states(self, text: str) -> Array:
         """Shape [n_tokens, 384]; an empty text has its two end marks."""
@@ -196,8 +196,9 @@ class Pointer:
         """
         record = read_record(folder)
         table = ToolTable.load(folder / TOOLS_FILE).for_tools(tools, encoder)
-        lower = LowerLayers.open(int(str(record["n_lower"])), cache_dir, n_threads=n_threads)
-        session = start_session((folder / MODEL_FILE).read_bytes(), n_threads)
+        shape = Shape(**record["shape"])  # type: ignore[arg-type]
+        lower = LowerLayers.open(N_LAYERS - shape.n_upper, cache_dir, n_threads=n_threads)
+        session = start_session((folder / MODEL_FILE).read_bytes(), n_threads, matrices(lower.published, shape))
         return cls(lower, session, table, str(record["fingerprint"]), graph)
 
     def propose(self, texts: Sequence[str]) -> list[Proposal]:
@@ -299,7 +300,19 @@ def read_record(folder: Path) -> dict[str, object]:
     )
 
 
-def start_session(graph: bytes, n_threads: int) -> onnxruntime.InferenceSession:
+def matrices(published: Mapping[str, Array], shape: Shape) -> dict[str, NDArray[np.generic]]:
+    """The published matrices that a pointer's graph names, as int8 with their scales."""
+    found: dict[str, NDArray[np.generic]] = {}
+    for name, weight in upper_weights(published, shape).items():
+        if name.partition(".")[2] in LAYER_MATRICES:
+            found[name], found[f"{name}.scale"] = quantised(weight)
+    return found
+
+
+def start_session(
+    graph: bytes, n_threads: int, elsewhere: Mapping[str, NDArray[np.generic]] | None = None
+) -> onnxruntime.InferenceSession:
+    """Start a session of one graph; `elsewhere` are the tensors that it names and does not hold."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = n_threads
     options.inter_op_num_threads = 1
@@ -308,6 +321,9 @@ def start_session(graph: bytes, n_threads: int) -> onnxruntime.InferenceSession:
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.enable_cpu_mem_arena = False
     options.enable_mem_pattern = False
+    if elsewhere:
+        values = [onnxruntime.OrtValue.ortvalue_from_numpy(value) for value in elsewhere.values()]
+        options.add_external_initializers(list(elsewhere), values)
     return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
 
 

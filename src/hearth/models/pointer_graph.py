@@ -1,53 +1,33 @@
 """Graphs of tier two with int8 matrices, written by hand: the same numbers as the trainer's up to rounding.
 
-Two graphs: the lower layers, which no training changes and all owners share, and the pointer, which is one owner's:
-the adapted upper layers and the decoder. Matrices are int8 with one scale for each output, activations are scaled as
-they come (`DynamicQuantizeMatMul`). One text at a time: no masks. Building needs `onnx`, running does not.
+Two graphs: the lower layers, which no training changes and all owners share, and the pointer, which is one owner's: the
+decoder and what is added to the upper layers, whose published matrices are named, not stored. Matrices are int8 with a
+scale for each output, activations are scaled as they come (`DynamicQuantizeMatMul`). One text at a time: no masks.
+Building needs `onnx`, running does not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import onnx
 from numpy.typing import NDArray
 
-Array = NDArray[np.float32]
+from hearth.models.layers import (
+    LAYER_MATRICES,
+    N_HEADS,
+    WIDTH,
+    Array,
+    Shape,
+    layer_weights,
+    quantised,
+    thinned,
+    upper_weights,
+)
 
-WIDTH, N_LAYERS, _N_HEADS = 384, 6, 12
 _ENCODER_EPSILON, _DECODER_EPSILON = 1e-12, 1e-5
-LAYER_PARTS = ("qkv", "qkvb", "o", "ob", "n1", "n1b", "i", "ib", "f", "fb", "n2", "n2b")
-"""Of one encoder layer: attention in and out, norm, feed-forward in and out, norm; biases end in b."""
-BLOCK_MATRICES = ("cq", "ck", "cv", "co", "sq", "sk", "sv", "so", "f1", "f2")
-"""Of one decoder block: attention to the text, attention among tools, feed-forward."""
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """Sizes of a pointer."""
-
-    width: int = 256
-    n_blocks: int = 2
-    n_heads: int = 4
-    n_upper: int = 2
-    """Encoder layers that are trained, from the top."""
-
-
-def layer_weights(weights: Mapping[str, Array], layer: int) -> dict[str, Array]:
-    """One encoder layer of the published file, under the names of `LAYER_PARTS`."""
-    name = f"encoder.layer.{layer}"
-
-    def joined(kind: str) -> Array:
-        return np.concatenate([weights[f"{name}.attention.self.{part}.{kind}"] for part in ("query", "key", "value")])
-
-    parts = {"o": "attention.output.dense", "n1": "attention.output.LayerNorm"}
-    parts |= {"i": "intermediate.dense", "f": "output.dense", "n2": "output.LayerNorm"}
-    found = {"qkv": joined("weight"), "qkvb": joined("bias")}
-    for short, long in parts.items():
-        found[short], found[f"{short}b"] = weights[f"{name}.{long}.weight"], weights[f"{name}.{long}.bias"]
-    return found
+_ELSEWHERE = "published weights"
 
 
 def lower_graph(weights: Mapping[str, Array], n_lower: int) -> bytes:
@@ -65,8 +45,12 @@ def lower_graph(weights: Mapping[str, Array], n_lower: int) -> bytes:
     return g.finish([("embedded", dims)], [(x, dims)])
 
 
-def pointer_graph(weights: Mapping[str, Array], shape: Shape) -> bytes:
+def pointer_graph(weights: Mapping[str, Array], published: Mapping[str, Array], shape: Shape) -> bytes:
     """Upper layers and decoder.
+
+    Args:
+        weights: Upper layers as they are after training, and the decoder.
+        published: The published file's weights: what was changed on them is kept in thin matrices.
 
     Inputs: `states` [tokens, 384]; `queries` [n_tools, width], one for each tool; `directions` [width, n_tools], the
     same as columns of length 1; `k` [1], how many tools to look at closely.
@@ -75,8 +59,13 @@ def pointer_graph(weights: Mapping[str, Array], shape: Shape) -> bytes:
     the last column the end; `vector` [width], the text's direction.
     """
     g = _Writer(weights)
+    first_weights = upper_weights(published, shape)
+    for layer in shape.upper:
+        for name in (f"e{layer}.{part}" for part in LAYER_MATRICES):
+            g.thin[name] = thinned(weights[name] - first_weights[name], shape.rank)
+            g.weights[name] = first_weights[name]
     x = "states"
-    for layer in range(N_LAYERS - shape.n_upper, N_LAYERS):
+    for layer in shape.upper:
         x = g.encoder_layer(x, f"e{layer}.")
 
     # Which tools to look at: the nearest token and the whole text, by cosine.
@@ -133,6 +122,8 @@ class _Writer:
 
     def __init__(self, weights: Mapping[str, Array]) -> None:
         self.weights = dict(weights)
+        self.thin: dict[str, tuple[Array, Array]] = {}
+        """Matrices that stay in the published file, with what is added to them."""
         self._nodes: list[onnx.NodeProto] = []
         self._constants: dict[str, onnx.TensorProto] = {}
 
@@ -167,12 +158,25 @@ class _Writer:
 
     def linear(self, x: str, name: str, bias: str = "") -> str:
         """x · weight transposed (+ bias), the weight [out, in] as int8 with a scale for each output."""
-        weight = np.asarray(self.weights[name], dtype=np.float32)
-        scale = np.maximum(np.abs(weight).max(axis=1) / 127, 1e-12).astype(np.float32)
-        small = np.rint(weight / scale[:, None]).astype(np.int8).T
-        inputs = [x, self.fixed(name, small), self.fixed(f"{name}.scale", scale), ""]
+        small, scale = quantised(np.asarray(self.weights[name], dtype=np.float32))
+        keep = self.elsewhere if name in self.thin else self.fixed
+        inputs = [x, keep(name, small), keep(f"{name}.scale", scale), ""]
         inputs += [self.fixed(bias, np.asarray(self.weights[bias], dtype=np.float32))] if bias else []
-        return self.node("DynamicQuantizeMatMul", inputs, domain="com.microsoft")
+        product = self.node("DynamicQuantizeMatMul", inputs, domain="com.microsoft")
+        if name not in self.thin:
+            return product
+        down, up = self.thin[name]
+        inner = self.node("MatMul", [x, self.fixed(f"{name}.down", down.T)])
+        return self.node("Add", [product, self.node("MatMul", [inner, self.fixed(f"{name}.up", up.T)])])
+
+    def elsewhere(self, name: str, value: NDArray[np.generic]) -> str:
+        """Name a tensor that is handed to the session when it starts."""
+        tensor = onnx.numpy_helper.from_array(value, name)
+        tensor.ClearField("raw_data")
+        tensor.data_location = onnx.TensorProto.EXTERNAL
+        tensor.external_data.add(key="location", value=_ELSEWHERE)
+        self._constants[name] = tensor
+        return name
 
     def norm(self, x: str, name: str, epsilon: float) -> str:
         inputs = [x, self.fixed(name, self.weights[name]), self.fixed(f"{name}b", self.weights[f"{name}b"])]
@@ -201,7 +205,7 @@ class _Writer:
         query = self.node("Split", [parts, ends], {"axis": 1})
         key, value = f"{query}_key", f"{query}_value"
         self._nodes[-1].output.extend([key, value])
-        mixed = self.linear(self.attention(query, key, value, _N_HEADS, WIDTH), f"{name}o", f"{name}ob")
+        mixed = self.linear(self.attention(query, key, value, N_HEADS, WIDTH), f"{name}o", f"{name}ob")
         x = self.norm(self.node("Add", [mixed, x]), f"{name}n1", _ENCODER_EPSILON)
         inner = self.linear(self.node("Gelu", [self.linear(x, f"{name}i", f"{name}ib")]), f"{name}f", f"{name}fb")
         return self.norm(self.node("Add", [inner, x]), f"{name}n2", _ENCODER_EPSILON)
@@ -252,16 +256,20 @@ class _Writer:
         return bytes(model.SerializeToString())
 
 
-def read_weights(graph: bytes) -> dict[str, Array]:
+def read_weights(graph: bytes, published: Mapping[str, Array], shape: Shape) -> dict[str, Array]:
     """Weights of a pointer graph, for training to go on from it; int8 ones as the numbers they stand for."""
     model = onnx.load_model_from_string(graph)
-    raw = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
+    inside = [tensor for tensor in model.graph.initializer if tensor.data_location != onnx.TensorProto.EXTERNAL]
+    raw = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in inside}
     found: dict[str, Array] = {}
     for name, value in raw.items():
         if f"{name}.scale" in raw:
             found[name] = np.ascontiguousarray((value.astype(np.float32) * raw[f"{name}.scale"]).T)
-        elif value.dtype == np.float32 and not name.endswith(".scale"):
+        elif value.dtype == np.float32 and not name.endswith((".scale", ".down", ".up")):
             found[name] = value
+    for name, value in upper_weights(published, shape).items():
+        if f"{name}.down" in raw:
+            found[name] = value + (raw[f"{name}.down"] @ raw[f"{name}.up"]).T
     found["s1"] = np.concatenate([found.pop("s1_near"), found.pop("s1_whole")])
     found["start"], found["end"] = found.pop("ends")
     found["sc"], found["u"], found["set"] = found["sc"][0], found["u"][:, 0], found["set"][:, 0]
