@@ -22,10 +22,11 @@ from hearth.bench.suites.continual import (
     run_stream,
     run_student,
 )
-from hearth.bench.suites.planning import Filling, Method, measure, needs_filling, options_for, read_all, teach
+from hearth.bench.suites.planning import Method, measure, needs_filling, options_for, read_all, teach
 from hearth.bench.tier_two import RoundTrainer, train_tier_two
 from hearth.errors import MissingExtraError, RequestError
 from hearth.plan_format import read_graph
+from hearth.planning.drafting import Filling
 from hearth.planning.reading import ReadingOptions
 from hearth.planning.student import Student, StudentOptions
 from hearth.protocols import Encoder

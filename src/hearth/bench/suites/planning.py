@@ -12,12 +12,12 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from hearth.bench.arguments import argument_scores
-from hearth.bench.datasets import Gold, PlanData, graph_of
+from hearth.bench.datasets import PlanData, graph_of
 from hearth.bench.metrics import (
     Link,
     PlanGraph,
@@ -31,36 +31,19 @@ from hearth.bench.metrics import (
     taskbench_node_f1,
 )
 from hearth.bench.progress import SILENT, Progress
+from hearth.planning.drafting import Drafter, Filling
 from hearth.planning.reading import FloatRows, Reading
 from hearth.planning.student import Candidate, Ranking, Student, StudentOptions
 from hearth.protocols import Encoder
-from hearth.types import Argument, Context, Demonstration, Ref, Step, ToolSpec
+from hearth.types import Demonstration, Plan, Step
 
 Method = Literal["student", "heads", "recall"]
 """`student`: heads and neighbours; `heads`: without neighbours; `recall`: neighbours alone."""
 METHODS: tuple[Method, ...] = ("student", "heads", "recall")
 _CHUNK = 128
-_LISTED_SHARE = 0.9
-"""So often must the tools a demonstration lists be its plan for a list to be taken as the plan."""
-_LEAST_LISTED = 20
 _N_ORACLE = 6
 FIXED_NOW = dt.datetime(2026, 11, 20, 9, 30, tzinfo=dt.UTC)
 """When requests without a time of their own are taken to be said: results must not depend on the day."""
-
-
-class Filled(Protocol):
-    """What `Filling` says of one step."""
-
-    @property
-    def arguments(self) -> Mapping[str, Argument]: ...
-
-
-class Filling(Protocol):
-    """Fills the arguments of steps from a request; `planning.filling.Filler` does."""
-
-    def fill(
-        self, text: str, steps: Sequence[ToolSpec], now: dt.datetime | None, context: Context
-    ) -> Sequence[Filled]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,19 +71,6 @@ class Read(NamedTuple):
             tuple(self.step_vectors[row] for row in rows),
             self.cpu_s,
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Made:
-    """What was planned for one sample."""
-
-    ranking: Ranking
-    steps: tuple[Step, ...]
-    links: tuple[Link, ...]
-
-    @property
-    def graph(self) -> PlanGraph:
-        return PlanGraph(tuple(step.tool for step in self.steps), self.links)
 
 
 # ── Teaching and planning ─────────────────────────────────────────────────────────────────────────────────
@@ -140,45 +110,15 @@ def teach(student: Student, read: Read) -> float:
     return time.process_time() - started
 
 
-def plan_all(
-    student: Student, test: PlanData, listed_is_plan: bool = False, progress: Progress = SILENT
-) -> list[Ranking]:
+def plan_all(drafter: Drafter, test: PlanData, progress: Progress = SILENT) -> list[Ranking]:
     """Rank plans for every request, each with the tools it lists, else with those of `test`."""
-    if student.tools != test.tools:
-        student.set_tools(test.tools)
-    found: dict[int, Ranking] = {}
-    offered: dict[tuple[str, ...], list[int]] = {}
-    for row, d in enumerate(test.demonstrations):
-        offered.setdefault(d.tools, []).append(row)
+    found: list[Ranking] = []
     with progress.stage(f"Planning {len(test.demonstrations):,} requests", len(test.demonstrations)) as advance:
-        for names, rows in offered.items():
-            if names and listed_is_plan:
-                found |= dict.fromkeys(rows, _whole_list(names))
-                advance(len(rows))
-                continue
-            mine = {name: test.tools[name] for name in names} if names else dict(test.tools)
-            if student.tools != mine:
-                student.set_tools(mine)
-            for start in range(0, len(rows), _CHUNK):
-                part = rows[start : start + _CHUNK]
-                readings = student.read([test.demonstrations[row].request for row in part])
-                found |= dict(zip(part, student.rank_readings(readings)))
-                advance(len(part))
-    if student.tools != test.tools:
-        student.set_tools(test.tools)
-    return [found[row] for row in range(len(test.demonstrations))]
-
-
-def listed_share(demonstrations: Sequence[Demonstration]) -> float:
-    """How often the tools that a demonstration lists are its plan, in that order; 0 when too few list theirs."""
-    listed = [d for d in demonstrations if d.tools and d.plan.steps]
-    if len(listed) < _LEAST_LISTED:
-        return 0.0
-    return sum(tuple(step.tool for step in d.plan.steps) == d.tools for d in listed) / len(listed)
-
-
-def _whole_list(names: tuple[str, ...]) -> Ranking:
-    return Ranking((Candidate(names, tuple((k, k + 1) for k in range(len(names) - 1)), 1.0),), _LISTED_SHARE, ())
+        for start in range(0, len(test.demonstrations), _CHUNK):
+            part = test.demonstrations[start : start + _CHUNK]
+            found += drafter.rank([d.request for d in part], [d.tools for d in part], test.tools)
+            advance(len(part))
+    return found
 
 
 def graph_of_ranking(ranking: Ranking) -> PlanGraph:
@@ -187,20 +127,6 @@ def graph_of_ranking(ranking: Ranking) -> PlanGraph:
 
 def _graph(candidate: Candidate) -> PlanGraph:
     return PlanGraph(candidate.tools, tuple((candidate.tools[a], candidate.tools[b]) for a, b in candidate.links))
-
-
-def fill_all(
-    chosen: Sequence[Sequence[str]], test: PlanData, filler: Filling, progress: Progress, label: str
-) -> list[tuple[Step, ...]]:
-    """The steps of each plan with their arguments, filled from the request."""
-    found = []
-    with progress.stage(label, len(chosen)) as advance:
-        for names, d in zip(chosen, test.demonstrations):
-            specs = [test.tools[name] for name in names]
-            filled = filler.fill(d.request, specs, d.now or FIXED_NOW, Context()) if specs else []
-            found.append(tuple(Step(name, dict(one.arguments)) for name, one in zip(names, filled)))
-            advance(1)
-    return found
 
 
 def links_of_steps(steps: Sequence[Step]) -> tuple[Link, ...]:
@@ -353,22 +279,20 @@ def measure(
     """
     golds, names = test.gold(), frozenset(test.tools)
     wanted = [gold.graph for gold in golds]
-    share = listed_share(train.demonstrations)
-    rankings = plan_all(student, test, share >= _LISTED_SHARE, progress)
+    drafter = Drafter(student, filler, train.demonstrations)
+    rankings = plan_all(drafter, test, progress)
+    plans = _drafts(drafter, rankings, test, progress)
+    graphs = [_unique(graph_of(plan)) for plan in plans]
     links = graph if graph is not None else frozenset(link for gold in train.gold() for link in gold.graph.links)
-    by_reference = _links_by_reference(train.gold())
-    filled = filler if filler is not None and needs_filling(test) else None
-    made = _made(rankings, test, filled, by_reference, progress)
-    graphs = [one.graph for one in made]
     scores: dict[str, float | int | bool | None] = {
         key: round(value, 4)
         for key, value in judge(rankings, test.demonstrations, names, links, plans=graphs, wanted=wanted).items()
     }
     scores.setdefault("link_f1", None)
     scores |= _by_novelty(train, graphs, wanted)
-    scores |= _arguments(made, test, filled, by_reference, progress)
-    for prefix, plans in _bounds(rankings, read, train, test, student).items():
-        mine = plan_scores(plans, wanted, names)
+    scores |= _arguments(plans, test, drafter, filler is not None, progress)
+    for prefix, bound in _bounds(rankings, read, train, test, student).items():
+        mine = plan_scores(bound, wanted, names)
         scores |= {f"{prefix}{key}": round(mine[key], 4) for key in _BOUNDED if key in mine}
     return {
         **scores,
@@ -376,8 +300,8 @@ def measure(
         "n_train": len(train.demonstrations),
         "n_tools": len(test.tools),
         "n_new_tools": len(names - {step.tool for d in train.demonstrations for step in d.plan.steps}),
-        "listed_tools_are_the_plan": share >= _LISTED_SHARE,
-        **_latency(student, test, filled, n_timed),
+        "listed_tools_are_the_plan": drafter.listed_is_plan,
+        **_latency(drafter, test, n_timed),
     }
 
 
@@ -410,44 +334,42 @@ def needs_filling(data: PlanData) -> bool:
     return any(call.right for gold in data.gold() for call in gold.calls)
 
 
-def _links_by_reference(golds: Sequence[Gold]) -> bool:
-    """Whether the data say by references which step feeds which."""
-    return any(isinstance(v, Ref) for g in golds for call in g.calls for right in call.right.values() for v in right)
+def _drafts(drafter: Drafter, rankings: Sequence[Ranking], test: PlanData, progress: Progress) -> list[Plan]:
+    plans = []
+    with progress.stage("Filling arguments", len(rankings)) as advance:
+        for ranking, d in zip(rankings, test.demonstrations):
+            plans.append(drafter.draft(ranking, d.request, d.now or FIXED_NOW, test.tools).plan)
+            advance(1)
+    return plans
 
 
-def _made(
-    rankings: Sequence[Ranking], test: PlanData, filler: Filling | None, by_reference: bool, progress: Progress
-) -> list[Made]:
-    graphs = [graph_of_ranking(r) for r in rankings]
-    if filler is None:
-        return [Made(r, tuple(Step(tool) for tool in g.nodes), g.links) for r, g in zip(rankings, graphs)]
-    filled = fill_all([g.nodes for g in graphs], test, filler, progress, "Filling arguments")
-    return [
-        Made(r, steps, links_of_steps(steps) if by_reference else g.links)
-        for r, g, steps in zip(rankings, graphs, filled)
-    ]
+def _unique(graph: PlanGraph) -> PlanGraph:
+    return PlanGraph(graph.nodes, tuple(dict.fromkeys(graph.links)))
 
 
 _ARGUMENT_KEYS = ("arg_name_f1", "arg_value_f1")
 
 
 def _arguments(
-    made: Sequence[Made], test: PlanData, filler: Filling | None, by_reference: bool, progress: Progress
+    plans: Sequence[Plan], test: PlanData, drafter: Drafter, is_filled: bool, progress: Progress
 ) -> dict[str, float | int | bool | None]:
     """Argument scores of the plans, and of the gold plans' tools filled alone (`…_given_tools`)."""
-    if filler is None:
+    if not is_filled:
         return dict.fromkeys([*_ARGUMENT_KEYS, "arg_value_f1_given_tools"])
     golds = test.gold()
     calls = [gold.calls for gold in golds]
-    planned = argument_scores([one.steps for one in made], calls, test.tools)
-    label = "Filling arguments, tools given"
-    steps = fill_all([gold.graph.nodes for gold in golds], test, filler, progress, label)
+    planned = argument_scores([plan.steps for plan in plans], calls, test.tools)
+    steps = []
+    with progress.stage("Filling arguments, tools given", len(golds)) as advance:
+        for gold, d in zip(golds, test.demonstrations):
+            steps.append(drafter.fill(gold.graph.nodes, d.request, d.now or FIXED_NOW, test.tools)[0])
+            advance(1)
     given = argument_scores(steps, calls, test.tools)
     found: dict[str, float | int | bool | None] = {key: _rounded(value) for key, value in planned.items()}
     found |= {f"{key}_given_tools": _rounded(value) for key, value in given.items() if not key.startswith("n_")}
-    if by_reference:
-        plans = [PlanGraph(gold.graph.nodes, links_of_steps(mine)) for gold, mine in zip(golds, steps)]
-        found["link_f1_given_tools"] = _rounded(taskbench_link_f1(plans, [gold.graph for gold in golds]))
+    if drafter.links_by_reference:
+        graphs = [PlanGraph(gold.graph.nodes, links_of_steps(mine)) for gold, mine in zip(golds, steps)]
+        found["link_f1_given_tools"] = _rounded(taskbench_link_f1(graphs, [gold.graph for gold in golds]))
     return found
 
 
@@ -455,20 +377,19 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 4)
 
 
-def _latency(student: Student, test: PlanData, filler: Filling | None, n: int) -> dict[str, float | None]:
+def _latency(drafter: Drafter, test: PlanData, n: int) -> dict[str, float | None]:
     """Milliseconds of one plan at a time, from text to steps with arguments; the first few are not counted."""
-    requests = [d.request for d in test.demonstrations][:n]
     times_ms: list[float] = []
     calls_ms: list[float] = []
-    for text in [*requests[:3], *requests]:
+    for d in (*test.demonstrations[:n][:3], *test.demonstrations[:n]):
         started = time.perf_counter()
-        ranking = student.rank(text)
+        (ranking,) = drafter.rank([d.request], [()], test.tools)
         ranked = time.perf_counter()
-        if filler is not None and ranking.candidates:
-            specs = [test.tools[name] for name in ranking.candidates[0].tools]
-            filler.fill(text, specs, FIXED_NOW, Context())
-            calls_ms.append((time.perf_counter() - ranked) * 1000 / len(specs))
-        times_ms.append((time.perf_counter() - started) * 1000)
+        plan = drafter.draft(ranking, d.request, FIXED_NOW, test.tools).plan
+        ended = time.perf_counter()
+        times_ms.append((ended - started) * 1000)
+        if plan.steps and any(step.arguments for step in plan.steps):
+            calls_ms.append((ended - ranked) * 1000 / len(plan.steps))
     found: dict[str, float | None] = {}
     for name, all_ms in (("latency", times_ms[3:]), ("call_latency", calls_ms[3:])):
         for share in (50, 99):

@@ -1,0 +1,117 @@
+"""Plans for many requests as they come: the likeliest tools with the arguments that could be found, never refused.
+
+For files and measurements. What is unsure says so by its confidence and what lacks a required value names it; whether
+such a plan may be proposed or run is the question of `planning.learned`, `planning.check` and the guard.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from hearth.planning.student import Candidate, Ranking, Student
+from hearth.types import Argument, Context, Demonstration, Plan, Step, ToolSpec
+
+LISTED_SHARE = 0.9
+"""So often must the tools that a demonstration lists be its plan for a list to be taken as the plan."""
+LEAST_LISTED = 20
+
+
+class Filled(Protocol):
+    """What `Filling` finds for one step."""
+
+    @property
+    def arguments(self) -> Mapping[str, Argument]: ...
+
+    @property
+    def missing(self) -> tuple[str, ...]: ...
+
+
+class Filling(Protocol):
+    """Finds the arguments of calls; `planning.filling.Filler` does."""
+
+    def fill(
+        self, text: str, steps: Sequence[ToolSpec], now: dt.datetime | None, context: Context
+    ) -> Sequence[Filled]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    plan: Plan
+    missing: tuple[str, ...] = ()
+    """`tool.parameter` of each required value that was not found."""
+
+
+class Drafter:
+    """Makes drafts with a student and, for tools with parameters, a filler. Not thread-safe."""
+
+    def __init__(self, student: Student, filler: Filling | None, taught: Iterable[Demonstration] = ()) -> None:
+        """`taught` tells how its kind of data is written: whether references alone say which step feeds which, and
+        whether the tools that a request lists are its plan."""
+        taught = list(taught)
+        self.student = student
+        self._filler = filler
+        self.links_by_reference = any(step.refs() for d in taught for step in d.plan.steps)
+        self.listed_is_plan = listed_share(taught) >= LISTED_SHARE
+
+    def rank(
+        self, texts: Sequence[str], listed: Sequence[tuple[str, ...]], tools: Mapping[str, ToolSpec]
+    ) -> list[Ranking]:
+        """Rankings of requests, each of the tools it lists; of all `tools` where it lists none."""
+        found: dict[int, Ranking] = {}
+        groups: dict[tuple[str, ...], list[int]] = {}
+        for row, names in enumerate(listed):
+            groups.setdefault(names, []).append(row)
+        for names, rows in groups.items():
+            if names and self.listed_is_plan:
+                found |= dict.fromkeys(rows, _whole_list(names))
+                continue
+            offered = {name: tools[name] for name in names} if names else dict(tools)
+            if self.student.tools != offered:
+                self.student.set_tools(offered)
+            found |= dict(zip(rows, self.student.rank_readings(self.student.read([texts[row] for row in rows]))))
+        return [found[row] for row in range(len(texts))]
+
+    def draft(self, ranking: Ranking, text: str, now: dt.datetime | None, tools: Mapping[str, ToolSpec]) -> Draft:
+        """The first candidate with its arguments; no step where nothing is likely."""
+        if not ranking.candidates:
+            return Draft(Plan((), 0.0, Student.name))
+        chosen = ranking.candidates[0]
+        steps, missing = self.fill(chosen.tools, text, now, tools)
+        if not self.links_by_reference:
+            steps = _linked(steps, chosen)
+        return Draft(Plan(steps, ranking.confidence, Student.name, ranking.rests_on), missing)
+
+    def fill(
+        self, names: Sequence[str], text: str, now: dt.datetime | None, tools: Mapping[str, ToolSpec]
+    ) -> tuple[tuple[Step, ...], tuple[str, ...]]:
+        """Steps of these tools with what could be found, and what could not."""
+        specs = [tools[name] for name in names]
+        if self._filler is None or not any(spec.parameters for spec in specs):
+            return tuple(Step(name) for name in names), ()
+        filled = self._filler.fill(text, specs, now, Context())
+        missing = [f"{name}.{parameter}" for name, one in zip(names, filled) for parameter in one.missing]
+        return tuple(Step(name, dict(one.arguments)) for name, one in zip(names, filled)), tuple(dict.fromkeys(missing))
+
+
+def listed_share(demonstrations: Sequence[Demonstration]) -> float:
+    """How often the tools that a demonstration lists are its plan, in that order; 0 when too few list theirs."""
+    listed = [d for d in demonstrations if d.tools and d.plan.steps]
+    if len(listed) < LEAST_LISTED:
+        return 0.0
+    return sum(tuple(step.tool for step in d.plan.steps) == d.tools for d in listed) / len(listed)
+
+
+def _whole_list(names: tuple[str, ...]) -> Ranking:
+    return Ranking((Candidate(names, tuple((k, k + 1) for k in range(len(names) - 1)), 1.0),), LISTED_SHARE, ())
+
+
+def _linked(steps: tuple[Step, ...], candidate: Candidate) -> tuple[Step, ...]:
+    """The steps in the order the candidate says, where no reference says so already."""
+    made = list(steps)
+    for source, target in candidate.links:
+        if source not in made[target].needs():
+            made[target] = replace(made[target], after=(*made[target].after, source))
+    return tuple(made)
