@@ -35,7 +35,8 @@ FORM_TOKENS = 180
 _PIECE_TOKENS = 28
 _TOOL_TOKENS = 40
 _OPTIONS_TOKENS = 60
-_GIVEN_TOKENS = 96
+_FIELD_TOKENS = 20
+_GIVEN_TOKENS = 120
 _TEXT_CHARACTERS = 6000
 TURN = re.compile(r"^[ \t]*(?:user|agent|assistant|system)[ \t]*:[ \t]*", re.IGNORECASE | re.MULTILINE)
 
@@ -146,7 +147,7 @@ class Pieces:
         tail: list[int] = []
         given_at: list[int] = []
         for field in form.given:
-            said = self.ids(field, _PIECE_TOKENS)
+            said = self.ids(field, _FIELD_TOKENS)
             if len(tail) + len(said) + 1 > _GIVEN_TOKENS:
                 break
             given_at.append(len(tail))

@@ -24,7 +24,6 @@ _MOST_FIELDS_READ = 200
 _TYPE_WORDS = {
     "text": "",
     "any": "",
-    "enum": "",
     "integer": "number",
     "boolean": "yes or no",
     "datetime": "date and time",
@@ -66,7 +65,7 @@ def question(parameter: Parameter, *, is_named: bool = True, is_described: bool 
     hint = "yes or no" if is_yes_or_no(parameter) else _TYPE_WORDS.get(kind, kind)
     if kind.startswith("list["):
         hint = "list"
-    elif kind not in TYPE_NAMES and kind != "enum":
+    elif kind not in TYPE_NAMES:
         hint = words(kind)
     parts = [
         "required" if parameter.is_required else "optional",
@@ -114,7 +113,7 @@ class Likeness:
         self._kept: dict[str, NDArray[np.float32]] = {}
 
     def fields(self, spec: ToolSpec, fields: Sequence[Field]) -> tuple[list[Field], NDArray[np.float32]]:
-        """The fields worth showing beside a call, in their order, and their signs of likeness to its parameters.
+        """The fields worth showing beside a call, likeliest first, and their signs of likeness to its parameters.
 
         Returns:
             Signs of shape [n_parameters, n_fields, N_SIGNS]: likeness of name and description, of names, of the
@@ -140,8 +139,8 @@ class Likeness:
                 signs[i, j, 4] = one.description != "" and one.description.lower() == parameter.description.lower()
                 signs[i, j, 5] = fits(one.type, parameter.type)
                 signs[i, j, 6] = one.step == last
-        best = signs[:, :, :3].sum(axis=2) + signs[:, :, 3] + signs[:, :, 4]
-        shown = sorted(np.argsort(-best.max(axis=0), kind="stable")[:_MOST_FIELDS].tolist())
+        best = signs[:, :, :6].sum(axis=2)
+        shown = np.argsort(-best.max(axis=0), kind="stable")[:_MOST_FIELDS].tolist()
         return [fields[j] for j in shown], signs[:, shown]
 
     def _keep(self, texts: set[str]) -> None:

@@ -213,8 +213,7 @@ def _able(parameter: Parameter, step: _Step) -> tuple[int, ...]:
     if parameter.enum:
         return (OPTION, *given)
     inner = kind[5:-1] if kind.startswith("list[") else kind
-    is_nominal = inner not in TYPE_NAMES and inner != "enum"
-    return given if is_nominal else (SPAN, *given)
+    return (SPAN, *given) if inner in TYPE_NAMES else given
 
 
 def _of_kind(kind: int, parameter: Parameter, answer: Answer, step: _Step) -> _Choice | None:
@@ -265,7 +264,7 @@ def _found(parameter: Parameter, step: _Step) -> _Choice | None:
         f
         for f in step.fields
         if fits(f.type, parameter.type)
-        and (words(f.name) == words(parameter.name) or canonical(f.type) not in (*TYPE_NAMES, "enum"))
+        and (words(f.name) == words(parameter.name) or canonical(f.type) not in TYPE_NAMES)
     ]
     if same and (canonical(same[-1].type) not in ("any", "text") or words(same[-1].name) == words(parameter.name)):
         one = same[-1]

@@ -10,7 +10,8 @@ import datetime as dt
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 
@@ -39,7 +40,9 @@ _OPENERS = {")": "(", "]": "[", "}": "{"}
 _JOINT = re.compile(r"\s*(?:,\s*(?:and|or|as well as)\s+|[,;\n]\s*|\s(?:and|or|as well as|plus|&)\s)\s*", re.IGNORECASE)
 _QUOTED = re.compile(r"[\"“«]([^\"”»\n]+)[\"”»]|(?<!\w)['‘]([^'’\n]+)['’](?!\w)")
 _ISO_ASKED = re.compile(r"y{4}[-/]m{2}[-/]d{2}", re.IGNORECASE)
-_CLOCK_ASKED = re.compile(r"h{2}:m{2}|24[- ]hour", re.IGNORECASE)
+_CURRENCY_ASKED = re.compile(r"\bcurrency\b", re.IGNORECASE)
+_SHARE_ASKED = re.compile(r"\bdecimal\b|\b0(?:\.0)? (?:to|and|-) 1(?:\.0)?\b|\bfraction\b", re.IGNORECASE)
+_CLOCK_ASKED = re.compile(r"h{2}:m{2}(?! *am)|24[- ]hour", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +60,12 @@ class Saying:
 
     def __init__(self, text: str, now: dt.datetime, context: Context) -> None:
         self.text = text
-        self._slots = find_slots(text, now if now.tzinfo else now.replace(tzinfo=dt.UTC), context)
+        self._now = now if now.tzinfo else now.replace(tzinfo=dt.UTC)
+        self._context = context
+        self._slots = find_slots(text, self._now, context)
         self._turns = [(m.start(), m.end()) for m in TURN.finditer(text)] if TURN.match(text) else []
         self._numbers: list[Spoken] | None = None
+        self._percentages: set[int] = set()
 
     # ── With the reader ───────────────────────────────────────────────────────────────────────────────────
 
@@ -67,7 +73,7 @@ class Saying:
         """The likeliest mention for a parameter, as its type has it; None when there is none of that type."""
         kind = canonical(parameter.type)
         if kind in _NUMBERS:
-            return self._best_of(self.numbers(kind), answer)
+            return self._best_of(self.numbers(kind, is_share=_is_share(parameter)), answer)
         if kind in _TYPED_VIEWS:
             return self._best_of(self._typed(kind, parameter.name), answer)
         place = self._words(answer)
@@ -153,7 +159,10 @@ class Saying:
         said = self.text[start:end]
         told = f"{parameter.description} {parameter.unit}"
         is_date, is_clock = _ISO_ASKED.search(told) is not None, _CLOCK_ASKED.search(told) is not None
-        slot = self._slot_at(start, end) if is_date or is_clock else None
+        if not (is_date or is_clock):
+            return self._currency(start, end) or said if _CURRENCY_ASKED.search(told) else said
+        slot = next((s for s in find_slots(said, self._now, self._context) if s.kind == "time"), None)
+        slot = slot or self._slot_at(start, end)
         if slot is None or slot.kind != "time":
             return said
         parts = []
@@ -162,6 +171,12 @@ class Saying:
         if is_clock and isinstance(slot.views.get("time"), str):
             parts.append(str(slot.views["time"])[:5])
         return " ".join(parts) or said
+
+    def _currency(self, start: int, end: int) -> str | None:
+        """The code of the currency said in a stretch (`dollars` is USD)."""
+        slot = self._slot_at(start, end)
+        unit = slot.views.get("unit") if slot is not None else None
+        return unit if isinstance(unit, str) and re.fullmatch("[A-Z]{3}", unit) else None
 
     def _slot_at(self, start: int, end: int) -> Slot | None:
         """The slot that shares most characters with a stretch."""
@@ -175,13 +190,15 @@ class Saying:
         pieces = quoted if len(quoted) > 1 else _JOINT.split(said)
         named = [piece.strip(_EDGES) for piece in pieces]
         named = [re.sub(r"^(?:and|or)\s+", "", piece, flags=re.IGNORECASE) for piece in named if piece]
+        if kind in (*_NUMBERS, "any") and re.fullmatch(r"[\d\s.,x×-]+(?:to\s[\d\s.]+)?", said):
+            named = re.findall(r"-?\d+(?:\.\d+)?", re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", said))
         if kind in _NUMBERS or (kind == "any" and named and all(_number(p) is not None for p in named)):
             numbers = [n for n in map(_number, named) if n is not None and (kind != "integer" or n == int(n))]
             return [int(n) if n == int(n) else n for n in numbers] or None
         if kind in _TYPED_VIEWS:
             found = [one.value for one in self._typed(kind, "") if one.start >= start and one.end <= end]
             return found or None
-        if kind not in ("text", "any", "PersonName", "enum"):
+        if kind not in ("text", "any", "PersonName"):
             return None
         return list(named) or None
 
@@ -199,10 +216,14 @@ class Saying:
                     break
         return found
 
-    def numbers(self, kind: str) -> list[Spoken]:
-        """Every number said, in digits or in words; whole ones only for `integer`."""
+    def numbers(self, kind: str, *, is_share: bool = False) -> list[Spoken]:
+        """Every number said, in digits or in words; whole ones only for `integer`.
+
+        Args:
+            is_share: A percentage counts as its share of 1.
+        """
         if self._numbers is None:
-            found = {}
+            found: dict[int, Spoken] = {}
             for match in _DIGITS.finditer(self.text):
                 value = _number(match[0])
                 if value is not None:
@@ -215,7 +236,14 @@ class Saying:
                         for a in inside:
                             del found[a]
                         found[slot.start] = Spoken(_plain(float(read)), slot.start, slot.end)
+                        if slot.views.get("unit") == "percent":
+                            self._percentages.add(slot.start)
             self._numbers = [found[a] for a in sorted(found)]
+        if is_share and kind == "number":
+            return [
+                replace(one, value=_plain(cast(float, one.value) / 100)) if one.start in self._percentages else one
+                for one in self._numbers
+            ]
         if kind == "integer":
             return [one for one in self._numbers if isinstance(one.value, int)]
         return self._numbers
@@ -239,6 +267,11 @@ class Saying:
 
     def _is_in_time(self, one: Spoken) -> bool:
         return any(s.kind in ("time", "phone") and s.start <= one.start < s.end for s in self._slots)
+
+
+def _is_share(parameter: Parameter) -> bool:
+    """Whether a percentage is wanted as its share of 1."""
+    return _SHARE_ASKED.search(parameter.description) is not None
 
 
 def _is_short_form(said: str) -> bool:
