@@ -27,7 +27,7 @@ import numpy as np
 
 from hearth.errors import RegistryError, StoreError
 from hearth.learn import buffer as rows
-from hearth.learn import gate
+from hearth.learn import gate, second
 from hearth.learn.buffer import Buffer, Checked, Contradiction, Entry, Refused, as_entry
 from hearth.learn.gate import Verdict, node_f1
 from hearth.learn.lineage import Lineage, Version
@@ -44,7 +44,7 @@ from hearth.learn.tasks import (
 )
 from hearth.plan_format import read_graph, read_tools, tool_to_json
 from hearth.planning.student import Ranking, Student, StudentOptions
-from hearth.protocols import Encoder
+from hearth.protocols import Encoder, Proposer
 from hearth.store import HomeLock, Store
 from hearth.types import Demonstration, ToolSpec
 
@@ -139,7 +139,7 @@ class State:
         self.graph = graph
         self.buffer = Buffer(store)
         self.lineage = Lineage(store)
-        self._encoder = encoder
+        self.encoder = encoder
         self._options = options
         self._student: Student | None = None
         self._resources = resources
@@ -152,6 +152,7 @@ class State:
         *,
         tools: Mapping[str, ToolSpec] | None = None,
         graph: Graph | None = None,
+        more_tools: Mapping[str, ToolSpec] | None = None,
         store: Store | None = None,
         options: StudentOptions | None = None,
     ) -> State:
@@ -160,7 +161,8 @@ class State:
         Args:
             tools: What can be planned; kept in `tools.json` unless the folder is a home, whose tools are its own. Left
                 out: those in `tools.json`.
-            graph: Links that are possible; kept and read likewise.
+            graph: Links that are possible; kept in `graph.json`, and read from there when left out.
+            more_tools: Offered beside a home's own, and kept in `tools.json`.
             store: The folder's database when the caller has it open, and with it the right to the folder.
         Raises:
             RegistryError: No tools were given, and none are kept. HomeBusyError: Another process has the folder.
@@ -173,16 +175,19 @@ class State:
                 store = stack.enter_context(Store.open(folder / "hearth.db"))
             is_home = (folder / "hearth.toml").exists()
             kept = read_tools(folder / "tools.json") if (folder / "tools.json").exists() else {}
+            if not is_home and tools is not None:
+                kept = dict(tools)
+            kept = {**kept, **(more_tools or {})}
             if tools is None and not kept:
                 raise RegistryError(f"{str(folder)!r} knows no tools yet; give them with --tools tool_desc.json")
-            if tools is not None and not is_home:
-                _write_json(folder / "tools.json", {"nodes": [tool_to_json(spec) for spec in tools.values()]})
-            if graph is not None and not is_home:
+            if kept:
+                _write_json(folder / "tools.json", {"nodes": [tool_to_json(spec) for spec in kept.values()]})
+            if graph is not None:
                 links = [{"source": source, "target": target} for source, target in sorted(graph)]
                 _write_json(folder / "graph.json", {"links": links})
-            elif graph is None and (folder / "graph.json").exists():
+            elif (folder / "graph.json").exists():
                 graph = read_graph(folder / "graph.json")
-            offered = {**kept, **tools} if is_home and tools is not None else tools if tools is not None else kept
+            offered = {**kept, **(tools or {})}
             state = cls(folder, store, encoder, offered, graph, options, stack.pop_all())
         state._sweep()
         state.erase()
@@ -221,25 +226,43 @@ class State:
         current = self.lineage.current()
         return current.number if current else None
 
+    def _adapter(self) -> str:
+        current = self.lineage.current()
+        return current.adapter if current else ""
+
     def _blank(self) -> Student:
-        return Student(self._encoder, self.tools, self._options, self.graph)
+        return Student(self.encoder, self.tools, self._options, self.graph)
 
     def _of_version(self, version: Version | None) -> Student:
         """The student of a version, from its files or, where they are gone or damaged, from its demonstrations."""
         if version is None:
             return self._blank()
-        files = self._path(version.folder)
+        files = self.path(version.folder)
         if version.folder and files.exists():
             try:
-                return Student.load(files, self._encoder, self.tools, self.graph)
+                return Student.load(files, self.encoder, self.tools, self.graph, self.proposer_of(version.adapter))
             except StoreError:
                 pass  # damaged, or of another encoder: the demonstrations say it all
         student = self._blank()
         self._teach(student, self.buffer.of(self.lineage.members(version.number)).values())
+        self.adopt(student, version.adapter)
         student.renew()
         return student
 
-    def _path(self, name: str) -> Path:
+    def proposer_of(self, adapter: str) -> Proposer | None:
+        """The trained tier two of that name; None for no name, or when its files are gone or damaged."""
+        if not adapter or not self.path(adapter).exists():
+            return None
+        return second.opened(self.path(adapter), self.tools, self.graph)
+
+    def adopt(self, student: Student, adapter: str) -> str:
+        """Have `student` weigh what a trained tier two proposes, or none; says which it is."""
+        proposer = self.proposer_of(adapter)
+        student.adopt(proposer, second.held(self.path(adapter)) if proposer is not None else {})
+        return adapter if proposer is not None else ""
+
+    def path(self, name: str) -> Path:
+        """Where files of a version lie."""
         return self.folder / "learned" / name
 
     def _teach(self, student: Student, entries: Iterable[Entry], progress: Progress = silent) -> None:
@@ -310,14 +333,14 @@ class State:
         student.renew()
         progress("settling", 1, 1)
         members = {**have, **{e.id: e.digest for e in fresh}}
-        made = self._described(student, members, before.keys(), progress)
+        made = self.describe(student, members, before.keys(), progress)
         verdict = self._judged(made, before, fresh, known_tools, current)
         new_tools = tuple(sorted(_tools_of(fresh) - known_tools))
         if verdict is not None and not verdict.is_promoted and must_pass:
             return self._turned_away(base, fresh, verdict, progress, started_s)
-        number = self._promote(
+        number = self.promote(
             student, members, made, fresh, parent=current, reason=reason or _reason(fresh), verdict=verdict,
-            cpu_s=time.process_time() - started_s,
+            cpu_s=time.process_time() - started_s, adapter=self._adapter(),
         )  # fmt: skip
         self._student = student
         names = {task.name for task in self.lineage.tasks(current)} if current else set()
@@ -346,7 +369,7 @@ class State:
         scores.update(_scores(taught, student.rank_left_out(taught), mine))
         return scores
 
-    def _described(
+    def describe(
         self, student: Student, members: Mapping[str, str], also: Iterable[str], progress: Progress
     ) -> Described:
         """Tasks, samples and their scores, where unseen tasks begin."""
@@ -413,7 +436,7 @@ class State:
             notes=(f"refused {len(others)} others: {verdict.reason}", *again.notes),
         )
 
-    def _promote(
+    def promote(
         self,
         student: Student,
         members: Mapping[str, str],
@@ -424,16 +447,20 @@ class State:
         reason: str,
         verdict: Verdict | None,
         cpu_s: float,
+        adapter: str = "",
+        tier_two: Mapping[str, object] | None = None,
     ) -> int:
         """Write the files, then commit the version with its demonstrations."""
         name = f"student-{secrets.token_hex(4)}"
-        student.save(self._path(name))
+        student.save(self.path(name))
         record = {**made.record(len(members)), "cpu_s": round(cpu_s, 2)}
         if verdict is not None:
             record["gate"] = verdict.to_json()
+        if tier_two:
+            record["tier_two"] = dict(tier_two)
         with self.store.transaction() as cursor:
             number = self.lineage.add(
-                cursor, members, parent=parent, at=dt.datetime.now(dt.UTC), reason=reason, adapter="",
+                cursor, members, parent=parent, at=dt.datetime.now(dt.UTC), reason=reason, adapter=adapter,
                 record=record, samples=made.scores, tasks=made.tasks,
             )  # fmt: skip
             rows.keep(cursor, fresh, number)
@@ -444,31 +471,35 @@ class State:
     def save(self) -> None:
         """Write the files of the current version again, when they are gone or were made by another Hearth."""
         version = self.lineage.current()
-        if version is None or (version.folder and self._path(version.folder).exists()):
+        if version is None or (version.folder and self.path(version.folder).exists()):
             return
         name = f"student-{secrets.token_hex(4)}"
         student = self._of_version(version)
-        student.save(self._path(name))
+        student.save(self.path(name))
         with self.store.transaction() as cursor:
             self.lineage.make_current(cursor, version.number, name)
         self._sweep()
 
-    def write_without(self, gone: Iterable[str]) -> tuple[str, Described]:
+    def write_without(self, gone: Iterable[str], *, keeps_adapter: bool) -> tuple[str, Described]:
         """Write files of the current version without some demonstrations, as if they had never been seen.
 
+        Args:
+            keeps_adapter: False drops the trained tier two, which saw them.
         Returns:
             The name to be made current, and the version's tasks and scores as they are then.
         """
         version = self.lineage.current()
         student = self._of_version(version)
         student.remove(*gone)
+        if not keeps_adapter:
+            student.adopt(None, {})
         student.renew()
         name = f"student-{secrets.token_hex(4)}"
-        student.save(self._path(name))
+        student.save(self.path(name))
         members = self.lineage.members(version.number if version else None)
         kept = {id: digest for id, digest in members.items() if id not in gone}
         judged = self.lineage.samples(version.number) if version else {}
-        return name, self._described(student, kept, judged, silent)
+        return name, self.describe(student, kept, judged, silent)
 
     def refresh(self) -> None:
         """Take up what was changed on disk: the student is made again at its next use, unnamed files are removed."""
@@ -520,9 +551,10 @@ class State:
         self._student = None
         student.remove(*(id for id in student.ids if have.get(id) != now.get(id) or id in out))
         self._teach(student, back, progress)
+        self.adopt(student, target.adapter)
         student.renew()
         name = f"student-{secrets.token_hex(4)}"
-        student.save(self._path(name))
+        student.save(self.path(name))
         with self.store.transaction() as cursor:
             rows.take_out(cursor, out, "rolled back", f"rolled back to version {number}")
             rows.keep(cursor, back, number)

@@ -209,7 +209,7 @@ def forget(state: State, found: Found) -> Receipt:
     made = _without(state, gone)
     students = Adapters(state.folder / ADAPTERS).forget(gone)
     with state.store.transaction() as cursor:
-        receipt = _removed(state, cursor, found, gone, made, before)
+        receipt = _removed(state, cursor, found, gone, made, before, n_language)
         receipt = replace(receipt, adapters_dropped=receipt.adapters_dropped + len(students))
         cursor.execute("INSERT OR REPLACE INTO meta (name, value) VALUES ('erase', '1')")
     state.refresh()
@@ -234,7 +234,17 @@ def _without(state: State, gone: frozenset[str]) -> tuple[str, Described] | None
     version = state.lineage.current()
     if version is None or not gone & state.lineage.members(version.number).keys():
         return None
-    return state.write_without(gone)
+    return state.write_without(gone, keeps_adapter=version.adapter not in _adapters_that_saw(state, gone))
+
+
+def _language_adapters_without(folder: Path, gone: frozenset[str]) -> int:
+    """Remove adapters of a local language model that learnt any of it; before the commit, as they must never stay."""
+    adapters = folder / ADAPTERS
+    if not gone or not adapters.is_dir():
+        return 0
+    from hearth.learn.adapters import Adapters  # for homes that teach a local model
+
+    return len(Adapters(adapters).forget(gone))
 
 
 def _removed(
@@ -244,6 +254,7 @@ def _removed(
     gone: frozenset[str],
     made: tuple[str, Described] | None,
     before: tuple[str, str, int],
+    n_language: int,
 ) -> Receipt:
     """All of it leaves the database; inside the one transaction."""
     adapters = _adapters_that_saw(state, gone)
@@ -283,7 +294,7 @@ def _removed(
         n_episodes=len(found.episodes),
         n_agreements=len(numbers),
         versions_rewritten=tuple(versions),
-        adapters_dropped=len(adapters),
+        adapters_dropped=len(adapters) + n_language,
         skills_removed=n_skills,
         weights_before=before[0],
         weights_after="",

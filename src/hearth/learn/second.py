@@ -1,0 +1,150 @@
+"""Tier two of a state: a trained model's proposals, made from all that was learnt and promoted only through the gate.
+
+The model lies in a folder of its own below `learned/`, beside what it proposed for demonstrations that were held back
+from it: by those alone it is judged, and trusted. Without torch nothing is trained, and what was trained still plans.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hearth.errors import HearthError, StoreError
+from hearth.learn import gate
+from hearth.learn.gate import Verdict, node_f1
+from hearth.learn.tasks import grouped
+from hearth.protocols import Proposal, Proposer
+from hearth.types import ToolSpec
+
+if TYPE_CHECKING:
+    from hearth.learn.state import Progress, State
+
+LEAST_TAUGHT = 200
+"""With fewer demonstrations tier one and the neighbours are as good, and training is not worth its minutes."""
+_HELD = "held.json"
+
+
+def opened(folder: Path, tools: Mapping[str, ToolSpec], graph: frozenset[tuple[str, str]] | None) -> Proposer | None:
+    """The trained model in `folder`; None when it is damaged: the rest plans without it."""
+    from hearth.models.pointer import Pointer  # with onnxruntime's session, for those who trained one
+
+    try:
+        return Pointer.open(folder, tools, graph=graph)
+    except StoreError:
+        return None
+
+
+def held(folder: Path) -> dict[str, Proposal]:
+    """What the model proposed for demonstrations it had not learnt, by id."""
+    try:
+        data: Any = json.loads((folder / _HELD).read_bytes())
+        return {
+            id: Proposal(
+                tools,
+                tuple((tuple(sequence), log) for sequence, log in sequences),
+                {(a, b): value for a, b, value in links},
+            )
+            for id, (tools, sequences, links) in data.items()
+        }
+    except (OSError, ValueError, TypeError):
+        return {}
+
+
+def _write_held(folder: Path, proposals: Mapping[str, Proposal]) -> None:
+    data = {
+        id: [dict(p.tools), [[list(s), log] for s, log in p.sequences], [[*pair, v] for pair, v in p.link.items()]]
+        for id, p in sorted(proposals.items())
+    }
+    temporary = folder / f".{_HELD}.tmp"
+    with temporary.open("w") as file:
+        json.dump(data, file)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(folder / _HELD)
+
+
+def train(state: State, progress: Progress) -> tuple[int | None, Verdict]:
+    """Train on all that the current version was made from; a new version weighs it, if the gate lets it.
+
+    Stopped in the middle, nothing has changed.
+
+    Returns:
+        The number of the version made, None when the gate refused it; and the gate's word.
+    Raises:
+        MissingExtraError: torch is not installed. HearthError: There is too little to learn from.
+    """
+    from hearth.learn.adapter import Trained, train as train_adapter  # noqa: I001 - with torch behind it
+
+    current = state.lineage.current()
+    if current is None or len(state.student) < LEAST_TAUGHT:
+        raise HearthError(f"tier two is trained from {LEAST_TAUGHT} demonstrations on; there are {len(state.student)}")
+    started_s = time.process_time()
+    members = state.lineage.members(current.number)
+    shown = [entry.demonstration for entry in state.buffer.of(members).values()]
+    name = f"pointer-{secrets.token_hex(4)}"
+    folder = state.path(name)
+    folder.parent.mkdir(exist_ok=True)
+    try:
+        made: Trained | None = None
+        for part in train_adapter(shown, state.tools, folder, graph=state.graph, encoder=state.encoder):
+            if isinstance(part, Trained):
+                made = part
+            else:
+                progress("tier two", part.number, part.n_epochs)
+        assert made is not None
+        _write_held(folder, made.held)
+        return _judged(state, name, made.held, made.record, members, progress, started_s)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def _judged(
+    state: State,
+    name: str,
+    proposals: Mapping[str, Proposal],
+    made: Mapping[str, object],
+    members: Mapping[str, str],
+    progress: Progress,
+    started_s: float,
+) -> tuple[int | None, Verdict]:
+    """Compare plans for what was held back from the model, with it and without."""
+    current = state.lineage.current()
+    assert current is not None
+    student = state.student
+    ids = sorted(id for id in proposals if id in student.ids)
+    gold = {id: student.taught(id).sequence for id in ids}
+
+    def scores() -> dict[str, float]:
+        found = student.rank_left_out(ids)
+        return {id: node_f1(r.candidates[0].tools if r.candidates else (), gold[id]) for id, r in zip(ids, found)}
+
+    before = scores()
+    state.adopt(student, name)
+    student.renew()
+    after = scores()
+    groups = grouped(state.lineage.tasks(current.number), ids, gate.LEAST_SAMPLES)
+    verdict = gate.judge(before, after, groups, taught_new=False)
+    if not verdict.is_promoted:
+        state.refresh()
+        return None, verdict
+    described = state.describe(student, members, state.lineage.samples(current.number), progress)
+    number = state.promote(
+        student,
+        members,
+        described,
+        (),
+        parent=current.number,
+        reason="tier two trained",
+        verdict=verdict,
+        cpu_s=time.process_time() - started_s,
+        adapter=name,
+        tier_two=made,
+    )
+    return number, verdict
