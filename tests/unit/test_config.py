@@ -77,6 +77,13 @@ def test_an_empty_file_is_a_home_with_defaults(tmp_path: Path) -> None:
         ("[owner]\ntime_zone='Berlin'", r"'Berlin' is not a time zone; write one such as 'Europe/Berlin'"),
         ("[owner]\ncountry='de'", r"'de' is not a country code; write two capitals such as 'DE'"),
         ("[zzzzzz]\n", r"unknown key 'zzzzzz'; known keys: owner, policy"),
+        ("[models.language]\nmodel='a'", r"\[models\.language\] key 'base_url' is missing; a model of kind 'openai'"),
+        ("[models.language]\nkind='llamacpp'", r"key 'path' is missing; a model of kind 'llamacpp' needs it"),
+        ("[models.language]\nkind='ollama'", r"models\.language\.kind = 'ollama': Input should be 'openai', 'hugg"),
+        (
+            "[models.language]\nkind='llamacpp'\npath='a.gguf'\nadapter='current'",
+            r"an adapter needs kind = 'huggingface', not 'llamacpp'",
+        ),
     ],
 )
 def test_faults_name_key_and_fix(tmp_path: Path, text: str, message: str) -> None:
