@@ -20,12 +20,11 @@ import json
 import secrets
 import sqlite3
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from hearth.errors import NotFound
-from hearth.learn.adapters import Adapters
 from hearth.learn.buffer import Buffer, Entry, entry_of
 from hearth.learn.state import Described, State
 from hearth.learn.tasks import Task, without
@@ -207,10 +206,9 @@ def forget(state: State, found: Found) -> Receipt:
     gone = frozenset(entry.id for entry in found.demonstrations)
     before = _hashes(state)
     made = _without(state, gone)
-    students = Adapters(state.folder / ADAPTERS).forget(gone)
+    n_language = _language_adapters_without(state.folder, gone)
     with state.store.transaction() as cursor:
         receipt = _removed(state, cursor, found, gone, made, before, n_language)
-        receipt = replace(receipt, adapters_dropped=receipt.adapters_dropped + len(students))
         cursor.execute("INSERT OR REPLACE INTO meta (name, value) VALUES ('erase', '1')")
     state.refresh()
     state.erase()
