@@ -60,7 +60,7 @@ def _draw_curves(axes: Axes, methods: Mapping[str, Mapping[str, Any]]) -> None:
     if "joint" in methods:
         axes.axhline(methods["joint"]["final_node_f1"], color=_COLOURS["joint"], ls="--", label=_NAMES["joint"])
     axes.set(xlabel="rounds learnt", ylabel="node F1 on the tasks so far", title="Learning over the stream")
-    axes.set_ylim(0, 1)
+    axes.set_ylim(0, 1.03)
     axes.grid(alpha=0.25)
     axes.legend(loc="lower left", fontsize=9)
     axes.locator_params(axis="x", integer=True)

@@ -17,6 +17,8 @@ from hearth.types import Argument, Context, Demonstration, Plan, Step, ToolSpec
 LISTED_SHARE = 0.9
 """So often must the tools that a demonstration lists be its plan for a list to be taken as the plan."""
 LEAST_LISTED = 20
+REFERENCE_SHARE = 0.95
+"""So many of the links taught must come from references for others to be left out."""
 
 
 class Filled(Protocol):
@@ -53,7 +55,7 @@ class Drafter:
         taught = list(taught)
         self.student = student
         self._filler = filler
-        self.links_by_reference = any(step.refs() for d in taught for step in d.plan.steps)
+        self.links_by_reference = _reference_share(taught) >= REFERENCE_SHARE
         self.listed_is_plan = listed_share(taught) >= LISTED_SHARE
 
     def rank(
@@ -102,6 +104,13 @@ def listed_share(demonstrations: Sequence[Demonstration]) -> float:
     if len(listed) < LEAST_LISTED:
         return 0.0
     return sum(tuple(step.tool for step in d.plan.steps) == d.tools for d in listed) / len(listed)
+
+
+def _reference_share(demonstrations: Sequence[Demonstration]) -> float:
+    """How many of the links between steps come from references; 0 without any reference."""
+    steps = [step for d in demonstrations for step in d.plan.steps]
+    n_refs = sum(len({ref.step for ref in step.refs()}) for step in steps)
+    return n_refs / max(sum(len(step.needs()) for step in steps), 1)
 
 
 def _whole_list(names: tuple[str, ...]) -> Ranking:
