@@ -31,7 +31,7 @@ from hearth.guard.policy import Policy
 from hearth.memory.events import EventMemory
 from hearth.models.encoder import MiniLMEncoder
 from hearth.plan_format import read_demonstrations
-from hearth.planning.cascade import Cascade
+from hearth.planning.cascade import Cascade, cascade_of
 from hearth.planning.check import check_plan
 from hearth.planning.recall import RecallPlanner
 from hearth.protocols import Approver, CallContext, Encoder, LanguageModel, Planner, Tool
@@ -82,6 +82,7 @@ class Agent:
         store: Store,
         tools: Tools,
         planner: Cascade,
+        encoder: Encoder,
         recall: RecallPlanner,
         model: LanguageModel | None,
         language: Planner | None,
@@ -96,6 +97,7 @@ class Agent:
         self.store = store
         self.tools = tools
         self.planner = planner
+        self.encoder = encoder
         self.recall = recall
         self.model = model
         self.monitor = monitor
@@ -392,7 +394,8 @@ class Agent:
                 settings=settings,
                 store=store,
                 tools=tools,
-                planner=Cascade([recall, language] if language else [recall], confident=settings.planning.ask_below),
+                planner=cascade_of(settings, home, store, recall, language, encoder, config.cache_folder(environ)),
+                encoder=encoder,
                 recall=recall,
                 model=model,
                 language=language,

@@ -8,11 +8,15 @@ sure is sure enough is learnt for each planner from how often its plans were the
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
+from hearth.config import Settings
 from hearth.errors import PlannerError
 from hearth.planning.agreement import Agreements, comparison
 from hearth.planning.deferring import Costs, is_drawn, learn_threshold
-from hearth.protocols import Planner
+from hearth.planning.stored import StoredPlanner
+from hearth.protocols import Encoder, Planner
+from hearth.store import Store
 from hearth.types import Context, Plan, Refusal, Request, ToolSpec
 
 CONFIDENT = 0.7
@@ -127,3 +131,38 @@ def _rank(answer: Plan | Refusal) -> tuple[int, float]:
     if isinstance(answer, Plan):
         return (6 if not answer.unserved else 5, answer.confidence)
     return (_REFUSAL_RANK[answer.kind] + (answer.offer is not None), 0.0)
+
+
+def cascade_of(
+    settings: Settings,
+    home: Path,
+    store: Store,
+    recall: Planner,
+    teacher: Planner | None,
+    encoder: Encoder,
+    cache: Path | None = None,
+) -> Cascade:
+    """The planners of a home: recall, what was learnt if the owner lets it plan, and a language model as teacher."""
+    planners = [recall]
+    if settings.models.student:
+        stored = StoredPlanner(home, store, encoder, cache)
+        if stored.is_taught:
+            planners.append(stored)
+    return Cascade(
+        planners,
+        confident=settings.planning.ask_below,
+        teacher=teacher,
+        agreements=Agreements(store) if teacher is not None else None,
+        costs=costs_of(settings),
+    )
+
+
+def costs_of(settings: Settings) -> Costs:
+    """What the owner says questions and mistakes cost."""
+    said = settings.learning
+    return Costs(
+        question=said.cost_per_question_usd + said.cost_per_second_usd * said.seconds_per_question,
+        mistake=said.cost_per_mistake_usd,
+        risk=said.risk,
+        assurance=said.assurance,
+    )
