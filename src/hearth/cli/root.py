@@ -15,7 +15,12 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from hearth import __version__, config, errors
+from hearth.cli.adapters import adapters
+from hearth.cli.benchmarks import bench
+from hearth.cli.forgetting import forget
 from hearth.cli.invocation import Invocation, as_json, opened_agent, print_json, yes_option
+from hearth.cli.learning import learn
+from hearth.cli.skills import skills
 from hearth.terminal import clean, command_name
 
 if TYPE_CHECKING:
@@ -217,10 +222,39 @@ def chat(invocation: Invocation, yes: bool) -> int:
 @hearth.command()
 @click.argument("text", nargs=-1)
 @click.option("--tools", "tools_file", type=click.Path(path_type=Path), help="Plan with the tools of a tool_desc.json.")
+@click.option("--batch", type=click.Path(path_type=Path), metavar="JSONL", help="Plan every request of a file instead.")
+@click.option("--out", type=click.Path(path_type=Path), metavar="JSONL", help="With --batch: where the plans go.")
+@click.option(
+    "--state",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="With --batch: plan with what was learnt in DIR instead of the home.",
+)
 @as_json
 @click.pass_obj
-def plan(invocation: Invocation, text: tuple[str, ...], tools_file: Path | None, as_json: bool) -> int:
-    """Show the plan for TEXT without running anything."""
+def plan(
+    invocation: Invocation,
+    text: tuple[str, ...],
+    tools_file: Path | None,
+    batch: Path | None,
+    out: Path | None,
+    state: Path | None,
+    as_json: bool,
+) -> int:
+    """Show the plan for TEXT without running anything.
+
+    --batch FILE plans every line with a `user_request`, each with the tools it lists, else with all; plans are written
+    in the same order with their confidence, also unsure ones. Stopped, the same command carries on.
+    """
+    if batch is not None:
+        from hearth.cli.batch import run_batch
+        from hearth.cli.learning import folder_of
+
+        if text or out is None:
+            raise click.UsageError("--batch takes its requests from the file and needs --out; leave TEXT out")
+        return run_batch(batch, out, folder_of(invocation, state), tools_file, as_json=as_json)
+    if out is not None or state is not None:
+        raise click.UsageError("--out and --state go with --batch")
     from hearth.plan_format import plan_to_json, read_tools, refusal_to_json
     from hearth.plan_text import plan_lines
     from hearth.types import Plan
@@ -368,6 +402,13 @@ def demo(
     from hearth.demo.run import run_demo
 
     return run_demo(requests=requests, limit=limit, report=report, keep=keep, yes=yes, as_json=as_json)
+
+
+hearth.add_command(bench)
+hearth.add_command(learn)
+hearth.add_command(forget)
+hearth.add_command(skills)
+hearth.add_command(adapters)
 
 
 # ── Shared ────────────────────────────────────────────────────────────────────────────────────────────────
