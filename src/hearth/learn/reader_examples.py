@@ -92,7 +92,9 @@ def read_samples(path: Path, tools: Mapping[str, ToolSpec], group: str = "") -> 
 
 
 def samples_of(line: Mapping[str, Any], tools: Mapping[str, ToolSpec], group: str = "") -> list[Sample]:
+    """Every call of one line of a file of plans."""
     nodes = line["task_nodes"]
+    now = dt.datetime.fromisoformat(line["now"]) if line.get("now") else _NOW
     specs = [tools.get(node["task"]) or ToolSpec(node["task"], "") for node in nodes]
     found = []
     text = str(line["user_request"])
@@ -106,13 +108,15 @@ def samples_of(line: Mapping[str, Any], tools: Mapping[str, ToolSpec], group: st
             parameter = spec.parameter(argument["name"])
             if parameter is not None:
                 values = list(dict.fromkeys(map(json.dumps, [argument["value"], *argument.get("accept", ())])))
-                told[parameter.name] = _told(parameter, [json.loads(v) for v in values], text, fields)
+                told[parameter.name] = _told(parameter, [json.loads(v) for v in values], text, fields, now)
         found.append(Sample(spec, text, told, fields, group or str(node["task"]).partition(".")[0]))
     return found
 
 
-def _told(parameter: Parameter, values: Sequence[Any], text: str, fields: Sequence[Field]) -> Told:
+def _told(parameter: Parameter, values: Sequence[Any], text: str, fields: Sequence[Field], now: dt.datetime) -> Told:
     decoded = decode_argument(values[0])
+    if isinstance(decoded, list) and len(decoded) == 1 and isinstance(decoded[0], Ref):
+        decoded = decoded[0]  # a list of one
     if isinstance(decoded, Ref):
         name = decoded.path[0] if decoded.path else None
         right = [j for j, f in enumerate(fields) if f.step == decoded.step and name in (None, f.name)]
@@ -128,10 +132,10 @@ def _told(parameter: Parameter, values: Sequence[Any], text: str, fields: Sequen
             if str(value) in parameter.enum:
                 return Told(OPTION, option=parameter.enum.index(str(value)))
         return Told(-1)
-    return Told(SPAN, _mentions(values, text))
+    return Told(SPAN, _mentions(values, text, now))
 
 
-def _mentions(values: Sequence[Any], text: str) -> tuple[Span, ...]:
+def _mentions(values: Sequence[Any], text: str, now: dt.datetime) -> tuple[Span, ...]:
     found: set[Span] = set()
     for value in values:
         if isinstance(value, list):
@@ -141,7 +145,7 @@ def _mentions(values: Sequence[Any], text: str) -> tuple[Span, ...]:
             if isinstance(value, float) and value.is_integer():
                 found.update(said(str(int(value)), text))
     if not found and len(text) < 4000:
-        found.update(_meant(values, text))
+        found.update(_meant(values, text, now))
     return tuple(sorted(found))
 
 
@@ -169,13 +173,13 @@ def _list_mention(values: Sequence[Any], text: str) -> list[Span]:
     return [best] if best is not None and best[1] - best[0] <= longest else []
 
 
-def _meant(values: Sequence[Any], text: str) -> list[Span]:
+def _meant(values: Sequence[Any], text: str, now: dt.datetime) -> list[Span]:
     """Typed values said in other words: a date, a number in words, a quantity with its unit."""
     wanted = {str(v).lower() for v in values} | {
         repr(float(v)) for v in values if isinstance(v, int | float) and not isinstance(v, bool)
     }
     found = []
-    for slot in find_slots(text, _NOW, Context()):
+    for slot in find_slots(text, now, Context()):
         views = {str(v).lower() for v in slot.views.values()}
         views |= {repr(float(v)) for v in slot.views.values() if isinstance(v, int | float)}
         if views & wanted:
@@ -205,6 +209,8 @@ def pool(samples: Iterable[Sample]) -> dict[str, list[str]]:
 def exercise(sample: Sample, corpus: Corpus, rng: random.Random) -> Exercise:
     """The sample with parts of its description dropped, shuffled, and sometimes more said in the conversation."""
     is_conversation = sample.text.startswith("user:")
+    if is_conversation and "\n" not in sample.text and rng.random() < 0.5:
+        sample, is_conversation = _bare(sample), False
     if is_conversation and rng.random() < 0.12:
         sample = corrected(sample, corpus.values, rng)
     if is_conversation and rng.random() < 0.12:
@@ -213,6 +219,13 @@ def exercise(sample: Sample, corpus: Corpus, rng: random.Random) -> Exercise:
         if rng.random() < (0.3 if is_conversation else 0.06):
             sample = with_yes_or_no(sample, rng, _taught_matters())
     return plain_exercise(sample, rng)
+
+
+def _bare(sample: Sample) -> Sample:
+    """A single turn without the word `user:` before it, as a request is written."""
+    n = len("user: ")
+    told = {name: replace(t, spans=tuple((a - n, b - n) for a, b in t.spans)) for name, t in sample.told.items()}
+    return replace(sample, text=sample.text[n:], told=told)
 
 
 def plain_exercise(sample: Sample, rng: random.Random | None) -> Exercise:
