@@ -22,11 +22,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
-from torch.nn import functional
 
+from hearth.errors import MissingExtraError
 from hearth.learn.reader_examples import (
     Corpus,
     Exercise,
@@ -46,6 +44,13 @@ from hearth.planning.asking import Likeness, match_text
 from hearth.planning.filling import ADAPTER_FILE
 from hearth.registry import load_tools
 from hearth.types import ToolSpec
+
+try:
+    import torch
+    from torch import Tensor, nn
+    from torch.nn import functional
+except ModuleNotFoundError:
+    raise MissingExtraError("training the reader of arguments", "pip install 'hearth-agent[train]'") from None
 
 _OWN = Path(__file__).parent.parent / "data"
 _N_HEADS = 12
