@@ -340,27 +340,28 @@ def why_not(entry: Entry, tools: Mapping[str, ToolSpec]) -> str:
         return f"the id {d.id[:40]!r} must have 1 to {MAX_ID_CHARACTERS} characters"
     if not d.request.strip():
         return f"{name}: the request is empty"
+    if not d.plan.steps:
+        return f"{name}: the plan is empty; a demonstration shows at least one step"
+    for index, step in enumerate(d.plan.steps):
+        astray = sorted(n for n in step.needs() if not 0 <= n < len(d.plan.steps))
+        if astray:
+            last = len(d.plan.steps) - 1
+            return f"{name}: step {index} needs step {astray[0]}, but the plan has steps 0 to {last}"
     try:
         n_bytes = len((d.id + d.request + json.dumps(plan_to_json(d.plan), ensure_ascii=False)).encode())
     except UnicodeEncodeError:
         return f"{name}: holds text that is not Unicode (lone surrogates); save it as UTF-8"
     if n_bytes > MAX_REQUEST_BYTES:
         return f"{name}: request and plan have {n_bytes:,} bytes; at most {MAX_REQUEST_BYTES:,} are learnt from"
-    if not d.plan.steps:
-        return f"{name}: the plan is empty; a demonstration shows at least one step"
     return _plan_fault(name, d, tools)
 
 
 def _plan_fault(name: str, demonstration: Demonstration, tools: Mapping[str, ToolSpec]) -> str:
     """The first fault that keeps a plan from being learnt; missing arguments do not: many data sets have none."""
     for fault in faults(demonstration.plan, tools):
-        if isinstance(fault, UnknownTool | Cycle | PlanTooLong) or _is_shape(fault):
+        if isinstance(fault, UnknownTool | Cycle | PlanTooLong):
             return f"{name}: {fault}"
     return ""
-
-
-def _is_shape(fault: PlanError) -> bool:
-    return type(fault).__name__ == "BadReference" and "the plan has steps" in str(fault)
 
 
 # ── Rows ──────────────────────────────────────────────────────────────────────────────────────────────────
