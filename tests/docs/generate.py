@@ -27,9 +27,8 @@ def commands() -> str:
     """Every command with its help, and the exit codes."""
     context = click.Context(cli.hearth, info_name="hearth", terminal_width=100, help_option_names=["-h", "--help"])
     parts = [NOTE, "# Commands\n", "```text", cli.hearth.get_help(context).replace("\b", ""), "```\n"]
-    for name, command in cli.hearth.commands.items():
-        sub = click.Context(command, info_name=name, parent=context, terminal_width=100)
-        parts += [f"## hearth {name}\n", "```text", command.get_help(sub), "```\n"]
+    for command in cli.hearth.commands.values():
+        parts += _command(command, context, "##")
     table = re.search(r"\| code.*?(?=\n\n|\Z)", inspect.getdoc(cli) or "", re.S)
     assert table is not None
     parts += [
@@ -40,6 +39,16 @@ def commands() -> str:
         " live |\n| `NO_COLOR` | set: no colours |\n",
     ]
     return "\n".join(parts)
+
+
+def _command(command: click.Command, parent: click.Context, mark: str) -> list[str]:
+    """One command's help and, of a group, those of its commands."""
+    context = click.Context(command, info_name=command.name, parent=parent, terminal_width=100)
+    parts = [f"{mark} {context.command_path}\n", "```text", command.get_help(context), "```\n"]
+    if isinstance(command, click.Group):
+        for inner in command.commands.values():
+            parts += _command(inner, context, f"{mark}#")
+    return parts
 
 
 def settings() -> str:
