@@ -17,11 +17,13 @@ pytest.importorskip("llguidance", reason="needs the extra hf: pip install 'heart
 
 from tests.tiny_models import make_gguf, make_llama
 
+from hearth.agent import shipped_demonstrations
 from hearth.errors import ConfigError, PlannerError
 from hearth.models.huggingface import HuggingFaceModel
-from hearth.planning.compact import plan_grammar, plan_messages
+from hearth.planning.compact import plan_grammar, plan_line, plan_messages
 from hearth.planning.language import LanguagePlanner
 from hearth.protocols import GrammarModel
+from hearth.registry import load_tools
 from hearth.types import Context, Parameter, Request, ToolSpec
 
 pytestmark = [
@@ -164,6 +166,25 @@ def test_beams_are_different_lines_in_order(folder: Path) -> None:
     total = sum(2.718281828**score for score in scores)
     assert total <= 1.0001
     assert model.write(ASK, grammar, 1)[0].log_probability <= scores[0] + 1e-5
+
+
+def test_the_grammar_of_all_built_in_tools_holds_their_demonstrations(folder: Path, tmp_path: Path) -> None:
+    from llguidance import LLMatcher
+    from llguidance.hf import from_tokenizer
+
+    tools = load_tools(tmp_path).specs
+    tokenizer = HuggingFaceModel.open(folder).tokenizer
+    vocabulary = from_tokenizer(tokenizer)
+    start = LLMatcher(vocabulary, LLMatcher.grammar_from_lark(plan_grammar(tools)))
+    assert not start.is_error(), start.get_error()
+    shown = [d for d in shipped_demonstrations() if all(step.tool in tools for step in d.plan.steps)]
+    assert len(shown) > 500
+    for demonstration in shown[::7]:
+        matcher = start.deep_copy()
+        line = plan_line(demonstration.plan)
+        tokens = tokenizer.encode(line, add_special_tokens=False)
+        assert matcher.consume_tokens(tokens), f"{demonstration.id}: {line}"
+        assert matcher.is_accepting(), line
 
 
 # ── What cannot be opened ─────────────────────────────────────────────────────────────────────────────────

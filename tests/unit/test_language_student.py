@@ -15,9 +15,9 @@ pytest.importorskip("llguidance", reason="needs the extra hf: pip install 'heart
 
 from tests.tiny_models import make_llama
 
-from hearth.errors import ConfigError, NotFound, RequestError, StoreError
+from hearth.errors import ConfigError, NotFound, PlannerError, RequestError, StoreError
 from hearth.learn import adapters as adapters_module
-from hearth.learn.adapters import Adapters, mean_score, scores
+from hearth.learn.adapters import Adapters, scores
 from hearth.learn.language import LanguageOptions, data_sha256, distill, folder_sha256, move, read_record, write_record
 from hearth.models.huggingface import HuggingFaceModel, current_adapter
 from hearth.types import Demonstration, Plan, Step, ToolSpec
@@ -40,6 +40,10 @@ TOOLS = {
 }
 FULL = LanguageOptions(method="full", n_epochs=30, lr=5e-3, batch=6, tool_tokens=True, max_tokens=100)
 LORA = LanguageOptions(n_epochs=30, lr=1e-2, rank=8, batch=6, replay=2.0, tool_tokens=True, max_tokens=100)
+
+
+def mean_score(found: Mapping[str, float]) -> float:
+    return sum(found.values()) / len(found)
 
 
 def shown(id: str, request: str, *tools: str) -> Demonstration:
@@ -189,7 +193,9 @@ def test_overlong_demonstrations_are_left_out_and_counted(base: Path, tmp_path: 
 def judged_by(monkeypatch: pytest.MonkeyPatch, by_model: Mapping[str, float]) -> None:
     """Scores by the model's name instead of by asking it: the gate is what is looked at."""
 
-    def fixed(model: HuggingFaceModel, held: list[Demonstration], tools: object) -> dict[str, float]:
+    def fixed(
+        model: HuggingFaceModel, held: list[Demonstration], tools: object, may_fail: bool = False
+    ) -> dict[str, float]:
         return {d.id: by_model.get(model.name.rpartition("+")[2], 0.5) for d in held}
 
     monkeypatch.setattr(adapters_module, "scores", fixed)
@@ -254,6 +260,13 @@ def test_forgetting_removes_each_version_that_learnt_it(base: Path, adapter: Pat
     assert sorted(path.name for path in tmp_path.iterdir()) == ["1", "current.json"]
     assert kept.forget(["e1"]) == (1,)
     assert kept.current() is None
+
+
+def test_a_model_that_writes_no_plan_at_all_is_said(base: Path) -> None:
+    model = HuggingFaceModel.open(base, max_tokens=1)
+    with pytest.raises(PlannerError, match="cut off after 1 tokens"):
+        scores(model, EARLIER, TOOLS)
+    assert mean_score(scores(model, EARLIER, TOOLS, may_fail=True)) == 0
 
 
 def test_a_half_written_version_is_no_version(base: Path, tmp_path: Path) -> None:

@@ -18,8 +18,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-
 from hearth.errors import NotFound, PlannerError, RequestError, StoreError
 from hearth.learn import gate
 from hearth.learn.language import LanguageOptions, LanguageRecord, distill, move, read_record, write_record
@@ -150,7 +148,7 @@ class Adapters:
     ) -> Distilled:
         made = self.version(number)
         after = scores(_opened(made), held, tools)
-        old = scores(_opened(before) if before else HuggingFaceModel.open(base), held, tools)
+        old = scores(_opened(before) if before else HuggingFaceModel.open(base), held, tools, may_fail=True)
         verdict = gate.judge(old, after, tasks, taught_new=True)
         measured = {"node_f1_before": verdict.before, "node_f1": verdict.after, "n": float(verdict.n)}
         rounded = {name: round(value, 4) for name, value in measured.items()}
@@ -231,19 +229,33 @@ class Adapters:
 
 
 def scores(
-    model: GrammarModel, demonstrations: Sequence[Demonstration], tools: Mapping[str, ToolSpec]
+    model: GrammarModel,
+    demonstrations: Sequence[Demonstration],
+    tools: Mapping[str, ToolSpec],
+    *,
+    may_fail: bool = False,
 ) -> dict[str, float]:
-    """Node-F1 of the plan that `model` writes for each demonstration, by id."""
+    """Node-F1 of the plan that `model` writes for each demonstration, by id; none counts as an empty one.
+
+    Args:
+        may_fail: Whether a model that writes not a single plan is scored, too: one that was not taught yet.
+    Raises:
+        PlannerError: It wrote not a single plan.
+    """
     planner = CompactPlanner(model)
-    found = {}
+    found, n_written = dict[str, float](), 0
+    failed: PlannerError | None = None
     for d in demonstrations:
         offered = {name: tools[name] for name in d.tools if name in tools} or tools
         try:
             plan = planner.plan(Request(d.request, d.now or _NOON), Context(), offered)
-        except PlannerError:
-            plan = Plan(())
+            n_written += 1
+        except PlannerError as error:
+            plan, failed = Plan(()), error
         planned = [step.tool for step in plan.steps] if isinstance(plan, Plan) else []
         found[d.id] = gate.node_f1(planned, [step.tool for step in d.plan.steps])
+    if failed is not None and not n_written and not may_fail:
+        raise failed
     return found
 
 
@@ -270,10 +282,6 @@ def _held(
     earlier = frozenset(before.held) & known.keys() if before else frozenset()
     fresh = {d.id for d in new} - earlier
     return earlier | (frozenset(chosen) - fresh) | frozenset(gate.drawn(fresh & frozenset(chosen), len(fresh) // 5))
-
-
-def mean_score(found: Mapping[str, float]) -> float:
-    return float(np.mean(list(found.values()))) if found else 0.0
 
 
 def _by_id(demonstrations: Sequence[Demonstration]) -> dict[str, Demonstration]:

@@ -17,6 +17,7 @@ import random
 import re
 import shutil
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -317,7 +318,8 @@ def _learner(model: Any, tokenizer: Any, n_before: int, options: LanguageOptions
         trainable_token_indices=names,
         task_type="CAUSAL_LM",
     )
-    learner = peft.get_peft_model(model, config)
+    with warnings.catch_warnings(action="ignore"):  # of the libraries among themselves
+        learner = peft.get_peft_model(model, config)
     if start_from is not None:
         _continue(learner, start_from)
     return learner.train()

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -309,7 +310,8 @@ def load(where: str | Path, adapter: Path | None = None) -> tuple[Any, Any]:
             raise ConfigError(f"no adapter in {str(adapter)!r}; make one with `hearth learn` or name another folder")
         grow(model, tokenizer)
         try:
-            model = peft.PeftModel.from_pretrained(model, str(adapter)).merge_and_unload()
+            with warnings.catch_warnings(action="ignore"):  # of the libraries among themselves
+                model = peft.PeftModel.from_pretrained(model, str(adapter)).merge_and_unload()
         except Exception as error:  # as above
             raise ConfigError(
                 f"the adapter {adapter.name!r} does not fit {str(where)!r} ({_line(error)}); "

@@ -135,7 +135,8 @@ def plan_grammar(tools: Mapping[str, ToolSpec]) -> str:
             lines.append(f"t{k}: {name}")
             continue
         may_be_bare = "" if any(p.is_required for p in spec.parameters) else "?"
-        lines.append(f't{k}: {name} ("(" a{k} (", " a{k}){{0,{len(spec.parameters) - 1}}} ")"){may_be_bare}')
+        more = f'(", " a{k}){{0,{len(spec.parameters) - 1}}} ' if len(spec.parameters) > 1 else ""
+        lines.append(f't{k}: {name} ("(" a{k} {more}")"){may_be_bare}')
         lines.append(f"a{k}: {' | '.join(f'a{k}_{i}' for i in range(len(spec.parameters)))}")
         for i, parameter in enumerate(spec.parameters):
             key = json.dumps(f"{parameter.name}=", ensure_ascii=False)

@@ -1,0 +1,115 @@
+"""A local model taught through the command line, then planning in a home. Needs the extra `hf`: else skipped."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch", reason="needs the extra hf: pip install 'hearth-agent[hf]'")
+pytest.importorskip("peft", reason="needs the extra hf: pip install 'hearth-agent[hf]'")
+pytest.importorskip("llguidance", reason="needs the extra hf: pip install 'hearth-agent[hf]'")
+
+from tests.tiny_models import make_llama
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+]
+
+TOOLS = {
+    "nodes": [{"id": name, "desc": name.replace("_", " ")} for name in ("book_train", "water_plants", "cut_grass")]
+}
+SHOWN = [
+    ("book a train to Bonn", "book_train"),
+    ("a train to Ulm please", "book_train"),
+    ("water the plants", "water_plants"),
+    ("the plants need water", "water_plants"),
+    ("cut the grass", "cut_grass"),
+    ("the grass is high, cut it", "cut_grass"),
+]
+
+
+def hearth(*arguments: str | Path, code: int | tuple[int, ...] = 0) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "hearth", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**os.environ, "NO_COLOR": "1", "OMP_NUM_THREADS": "1"},
+    )
+    assert done.returncode in (code if isinstance(code, tuple) else (code,)), done.stdout + done.stderr
+    return done.stdout if code == 0 else done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def taught(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A state folder whose demonstrations were learnt, and a model with one adapter."""
+    folder = tmp_path_factory.mktemp("taught")
+    (folder / "tools.json").write_text(json.dumps(TOOLS))
+    lines = [
+        {"id": f"d{k}", "user_request": request, "task_nodes": [{"task": tool}]}
+        for k, (request, tool) in enumerate(SHOWN)
+    ]
+    (folder / "shown.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    paths = {"state": folder / "state", "model": make_llama(folder / "model", width=64), "more": folder / "more.jsonl"}
+    hearth(
+        "learn", "--fast", "--from", folder / "shown.jsonl", "--tools", folder / "tools.json", "--state", paths["state"]
+    )
+    return paths
+
+
+def listed(state: Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(hearth("adapters", "list", "--json", "--state", state))
+    return found
+
+
+def test_distil_list_rollback_promote_move_forget(taught: dict[str, Path], tmp_path: Path) -> None:
+    state, model = taught["state"], taught["model"]
+    assert "no adapter yet" in hearth("adapters", "list", "--state", state)
+    assert "none to roll back" in hearth("adapters", "rollback", "--state", state, code=4)
+    options = ("--epochs", "20", "--lr", "0.01", "--tool-tokens")
+    made = json.loads(hearth("adapters", "distil", "--base", model, *options, "--json", "--state", state))
+    assert made["is_current"], made["gate"]
+    assert len(made["record"]["ids"]) + len(made["record"]["held"]) == len(SHOWN)
+    assert made["record"]["base_sha256"]
+    assert "taught already" in hearth("adapters", "distil", "--base", model, "--state", state, code=3)
+
+    assert "the model alone" in hearth("adapters", "rollback", "--state", state)
+    assert [v["is_current"] for v in listed(state)] == [False]
+    hearth("adapters", "promote", "1", "--state", state)
+    assert "no adapter 5; there are: 1" in hearth("adapters", "promote", "5", "--state", state, code=4)
+
+    other = make_llama(tmp_path / "other", width=48, seed=3)
+    hearth("adapters", "move", "1", "--base", other, "--state", state, code=(0, 1))  # as the gate says
+    found = listed(state)
+    assert found[-1]["record"]["base"] == str(other)
+    assert found[-1]["record"]["parent"] == "1"
+
+    taught_id = made["record"]["ids"][0]
+    hearth("forget", "demonstration", taught_id, "--yes", "--state", state)
+    assert listed(state) == []
+
+
+def test_a_home_plans_with_the_adapter_in_use(home: Path, tmp_path: Path) -> None:
+    """The whole way: settings name the model and `current`; a request recall does not know goes to it."""
+    model = make_llama(home / "models" / "tiny", width=64)
+    shown = [
+        {"id": f"s{k}", "user_request": text, "task_nodes": [{"task": "current_time", "arguments": []}]}
+        for k, text in enumerate(("zorble the quux", "quux zorbling please", "zorble a quux", "do zorble quux now"))
+    ]
+    (tmp_path / "shown.jsonl").write_text("\n".join(map(json.dumps, shown)))
+    options = ("--epochs", "60", "--lr", "0.01", "--tool-tokens", "--from", tmp_path / "shown.jsonl")
+    hearth("--home", home, "adapters", "distil", "--base", model, *options, code=0)
+    settings = (home / "hearth.toml").read_text()
+    table = '\n[models.language]\nkind = "huggingface"\npath = "models/tiny"\nadapter = "current"\n'
+    (home / "hearth.toml").write_text(settings + table)
+    found = json.loads(hearth("--home", home, "plan", "zorble the quux", "--json"))
+    assert [node["task"] for node in found["task_nodes"]] == ["current_time"]
+    assert found["planner"].startswith("compact:")
