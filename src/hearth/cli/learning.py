@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from hearth import errors
+from hearth.cli.correcting import gather, gathered_lines
 from hearth.cli.invocation import Invocation, as_json, print_json
 from hearth.terminal import clean
 
@@ -208,13 +209,16 @@ def _learn(
 
     entries, faults = read_entries(source_file, source) if source_file else ([], [])
     with opened_state(folder, tools_file=tools_file, graph_file=graph_file) as (state, encoder):
+        notes: list[str] = []
         if (folder / "hearth.toml").exists():
             _explain(state, encoder)
+            if source_file is None and (gathered := gather(state, folder, encoder, bars)) is not None:
+                notes = gathered_lines(gathered)
         report = state.learn(entries, bars, must_pass=not anyway)
         if (folder / "hearth.toml").exists():
             _explain(state, encoder)
         note = _second_tier(state, bars, report, tier)
-    return replace(report, refused=(*faults, *report.refused)), note
+    return replace(report, refused=(*faults, *report.refused), notes=(*notes, *report.notes)), note
 
 
 def _second_tier(state: State, bars: Bars, report: Report, tier: Literal["one", "two"] | None) -> str:

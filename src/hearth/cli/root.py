@@ -17,6 +17,7 @@ import click
 from hearth import __version__, config, errors
 from hearth.cli.adapters import adapters
 from hearth.cli.benchmarks import bench
+from hearth.cli.correcting import correct
 from hearth.cli.forgetting import forget
 from hearth.cli.invocation import Invocation, as_json, opened_agent, print_json, yes_option
 from hearth.cli.learning import learn
@@ -406,6 +407,7 @@ def demo(
 
 hearth.add_command(bench)
 hearth.add_command(learn)
+hearth.add_command(correct)
 hearth.add_command(forget)
 hearth.add_command(skills)
 hearth.add_command(adapters)

@@ -15,6 +15,7 @@ import datetime as dt
 import json
 import math
 import re
+import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,6 +30,10 @@ from hearth.store import Store
 from hearth.trace import CallRecord, Trace
 from hearth.types import UNTRUSTED_SOURCES, Episode, Plan, ToolSpec
 
+ONLY_READ = "it only read something"
+UNANSWERED = "unanswered"
+"""The outcome of a question to which the teacher gave no usable answer."""
+_N_ATTEMPTS = 3
 N_LOOKED_THROUGH = 1000
 """Newest episodes that are considered; older ones had their chance."""
 
@@ -50,6 +55,8 @@ class Harvest:
 
     entries: tuple[Entry, ...]
     """To be learnt."""
+    settled: tuple[Episode, ...]
+    """Those the entries come from."""
     questions: tuple[Episode, ...]
     """To be put to a teacher, oldest first."""
     verdicts: tuple[Verdict, ...]
@@ -71,10 +78,10 @@ def harvest(
     """
     trace = Trace(store)
     episodes = trace.episodes(N_LOOKED_THROUGH)[::-1]
-    judged = {row[0] for row in store.query("SELECT episode FROM looked_at")}
+    judged = {row[0] for row in store.query("SELECT episode FROM looked_at WHERE outcome NOT LIKE 'unanswered%'")}
     corrected = {row[0] for row in store.query("SELECT episode FROM demonstration WHERE source = 'owner'")}
     corrected |= {row[0] for row in store.query("SELECT episode FROM set_aside WHERE source = 'owner'")}
-    entries, questions, verdicts = [], [], []
+    entries, settled, questions, verdicts = [], [], [], []
     for place, episode in enumerate(episodes):
         if episode.id in judged:
             continue
@@ -87,6 +94,7 @@ def harvest(
             questions.append(episode)
         elif verdict.kind in ("success", "teacher"):
             assert episode.plan is not None
+            settled.append(episode)
             by = episode.plan.planner if verdict.kind == "teacher" else "success"
             entries.append(
                 entry_from(
@@ -99,7 +107,7 @@ def harvest(
                     tools=tools,
                 )
             )
-    return Harvest(tuple(entries), tuple(questions), tuple(verdicts))
+    return Harvest(tuple(entries), tuple(settled), tuple(questions), tuple(verdicts))
 
 
 def judge(
@@ -135,13 +143,15 @@ def judge(
     if episode.answer.status != "done" or any(result.status != "done" for result in episode.results):
         return verdict("question", "it did not end well")
     if all(tools[step.tool].effect == "none" for step in plan.steps):
-        return verdict("question", "it only read something")
+        return verdict("question", ONLY_READ)
     again = next((e for e in later if words_of(e.request.text) == words_of(episode.request.text)), None)
     if again is not None and again.plan is not None and _nodes(again.plan) != _nodes(plan):
         return verdict("question", "it was asked again and planned otherwise")
     if now - episode.request.now < settled_after:
         return verdict("waiting", "it may still be taken back or corrected")
-    return verdict("teacher" if plan.planner.startswith("language:") else "success", "it was done and stood")
+    return verdict(
+        "teacher" if plan.planner.startswith(("language:", "compact:")) else "success", "it was done and stood"
+    )
 
 
 def _strange(plan: Plan, tools: Mapping[str, ToolSpec]) -> str:
@@ -159,18 +169,14 @@ def _strange(plan: Plan, tools: Mapping[str, ToolSpec]) -> str:
     return ""
 
 
-def note(store: Store, verdicts: Iterable[Verdict], asked: Iterable[str] = ()) -> None:
-    """Remember which requests need not be looked at again: those judged for good, and of the questions those asked.
-
-    Raises:
-        StoreError: Nothing was written.
-    """
-    done = set(asked)
+def note(cursor: sqlite3.Cursor, episode: str, outcome: str) -> None:
+    """Remember that a request need not be looked at again; after `unanswered` it is, a few times."""
     at = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
-    final = [(v.episode, v.kind, at) for v in verdicts if v.kind in ("success", "teacher", "no") or v.episode in done]
-    if final:
-        with store.transaction() as cursor:
-            cursor.executemany("INSERT OR REPLACE INTO looked_at (episode, outcome, at) VALUES (?, ?, ?)", final)
+    if outcome == UNANSWERED:
+        rows = cursor.execute("SELECT outcome FROM looked_at WHERE episode = ?", (episode,)).fetchall()
+        n = int(rows[0][0].rpartition(" ")[2]) + 1 if rows and rows[0][0].startswith(UNANSWERED) else 1
+        outcome = f"{UNANSWERED} {n}" if n < _N_ATTEMPTS else "no"
+    cursor.execute("INSERT OR REPLACE INTO looked_at (episode, outcome, at) VALUES (?, ?, ?)", (episode, outcome, at))
 
 
 def _nodes(plan: Plan) -> object:

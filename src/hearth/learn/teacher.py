@@ -1,7 +1,8 @@
 """Teachers: whoever says which plan is right. Each gives one answer per request, in order, and never raises for one.
 
 A `Plan` has passed its check against the tools. A refusal of kind `out_of_scope` says that no tool serves the request;
-one of any other kind says that this teacher has no answer, and why: nothing is learnt from it.
+one of any other kind says that this teacher has no answer, and why: nothing is learnt from it. Where nobody was asked
+(the budget is spent, the model is down) its `planner` is empty: the request may be asked about again.
 
 * `EndpointTeacher` asks any language model, masked, within a budget that outlives the process.
 * `RecordedTeacher` reads a file; `OwnerTeacher` gives the owner's corrections, `SuccessTeacher` what was done and
@@ -136,14 +137,18 @@ class MeteredModel:
 
     def __init__(self, model: LanguageModel, budget: Budget) -> None:
         self.name = model.name
+        self.has_answered = True
+        """Whether the last call brought an answer."""
         self._model = model
         self._budget = budget
 
     def complete(self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, object] | None = None) -> str:
         """As the model does. Raises: BudgetSpent: Nothing was sent. PlannerError."""
         asked = sum(len(message.get("content", "")) for message in messages) + len(json.dumps(schema or ""))
+        self.has_answered = False
         taken = self._budget.take(asked // _CHARACTERS_PER_TOKEN + 1)
         text = self._model.complete(messages, schema)
+        self.has_answered = True
         counted = getattr(self._model, "n_tokens", 0)
         self._budget.correct(taken, counted or taken.n_tokens + len(text) // _CHARACTERS_PER_TOKEN)
         return text
@@ -171,7 +176,8 @@ class EndpointTeacher:
             mask: What leaves of a request; None sends it as it is, for a model on this device.
         """
         self.name = model.name
-        self._planner = LanguagePlanner(MeteredModel(model, budget), encoder)
+        self._model = MeteredModel(model, budget)
+        self._planner = LanguagePlanner(self._model, encoder)
         self._context = context or Context()
         self._mask = mask
         self._n_failures = 0
@@ -181,7 +187,7 @@ class EndpointTeacher:
         """See the module. A request is asked about when its answer is taken, not before."""
         for request in requests:
             if self._n_failures >= _N_FAILURES:
-                yield _no_answer(f"{self.name!r} was not asked any more: {self._last}", self.name)
+                yield _no_answer(f"{self.name!r} was not asked any more: {self._last}")
                 continue
             try:
                 answer = self._answer(request, tools)
@@ -189,7 +195,7 @@ class EndpointTeacher:
             except PlannerError as error:
                 self._n_failures = _N_FAILURES if isinstance(error, BudgetSpent) else self._n_failures + 1
                 self._last = str(error)
-                answer = _no_answer(self._last, self.name)
+                answer = _no_answer(self._last, self.name if self._model.has_answered else "")
             yield answer
 
     def _answer(self, request: Request, tools: Mapping[str, ToolSpec]) -> Plan | Refusal:
@@ -208,7 +214,7 @@ def _checked(plan: Plan, tools: Mapping[str, ToolSpec], teacher: str) -> Plan | 
         return _no_answer(f"the plan cannot be used: {error}", teacher)
 
 
-def _no_answer(reason: str, teacher: str) -> Refusal:
+def _no_answer(reason: str, teacher: str = "") -> Refusal:
     return Refusal("unreadable", reason, planner=teacher)
 
 
@@ -306,7 +312,7 @@ class FirstOf:
     def label(self, requests: Iterable[Request], tools: Mapping[str, ToolSpec]) -> Iterator[Plan | Refusal]:
         """See the module."""
         for request in requests:
-            answer: Plan | Refusal = _no_answer("there is no teacher", self.name)
+            answer: Plan | Refusal = _no_answer("there is no teacher")
             for teacher in self._teachers:
                 answer = next(iter(teacher.label([request], tools)))
                 if isinstance(answer, Plan) or answer.kind == "out_of_scope":

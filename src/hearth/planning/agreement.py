@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import sqlite3
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -46,26 +47,8 @@ class Agreements:
 
     def note(self, comparison: Comparison) -> None:
         """Write one down. Raises: StoreError: Nothing was written."""
-        c = comparison
-        answer = plan_to_json(c.answer) if isinstance(c.answer, Plan) else {"refusal": c.answer.kind}
         with self._store.transaction() as cursor:
-            cursor.execute(
-                "INSERT INTO agreement (at, episode, request, planner, confidence, plan_json, teacher, teacher_json, "
-                "is_right, share, is_drawn) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
-                    c.episode,
-                    c.request.encode("utf-8", "replace").decode(),
-                    c.planner,
-                    c.plan.confidence,
-                    json.dumps(plan_to_json(c.plan)),
-                    c.teacher,
-                    json.dumps(answer),
-                    c.is_right,
-                    c.share,
-                    c.is_drawn,
-                ),
-            )
+            note(cursor, comparison)
 
     def outcomes(self, planner: str) -> tuple[Outcome, ...]:
         """The newest comparisons of one planner, oldest first."""
@@ -80,6 +63,28 @@ class Agreements:
         """By planner: how many plans agreed, of how many that were compared."""
         rows = self._store.query("SELECT planner, sum(is_right), count(*) FROM agreement GROUP BY planner")
         return {row[0]: (int(row[1]), int(row[2])) for row in rows}
+
+
+def note(cursor: sqlite3.Cursor, made: Comparison) -> None:
+    """Write a comparison down within a transaction."""
+    answer = plan_to_json(made.answer) if isinstance(made.answer, Plan) else {"refusal": made.answer.kind}
+    cursor.execute(
+        "INSERT INTO agreement (at, episode, request, planner, confidence, plan_json, teacher, teacher_json, is_right, "
+        "share, is_drawn) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+            made.episode,
+            made.request.encode("utf-8", "replace").decode(),
+            made.planner,
+            made.plan.confidence,
+            json.dumps(plan_to_json(made.plan)),
+            made.teacher,
+            json.dumps(answer),
+            made.is_right,
+            made.share,
+            made.is_drawn,
+        ),
+    )
 
 
 def agrees(plan: Plan, answer: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> bool:
