@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -83,8 +84,9 @@ def forget(
 
 
 def _agreed() -> bool:
-    with contextlib.suppress(click.Abort):
-        return click.confirm("Forget this for good?", default=False, err=True)
+    if sys.stdin.isatty():
+        with contextlib.suppress(click.Abort):
+            return click.confirm("Forget this for good?", default=False, err=True)
     return False
 
 

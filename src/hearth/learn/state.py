@@ -336,7 +336,7 @@ class State:
         made = self.describe(student, members, before.keys(), progress)
         verdict = self._judged(made, before, fresh, known_tools, current)
         new_tools = tuple(sorted(_tools_of(fresh) - known_tools))
-        if verdict is not None and not verdict.is_promoted and must_pass:
+        if fresh and verdict is not None and not verdict.is_promoted and must_pass:
             return self._turned_away(base, fresh, verdict, progress, started_s)
         number = self.promote(
             student, members, made, fresh, parent=current, reason=reason or _reason(fresh), verdict=verdict,

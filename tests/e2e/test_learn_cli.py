@@ -1,0 +1,262 @@
+"""Stories of learning through the command line: a file is learnt, judged, looked at, taken back, forgotten."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.e2e.conftest import Ran
+from tests.small_world import ENCODER, OPTIONS, TOOLS, lessons, shown, wrong_trains
+
+from hearth import cli
+from hearth.agent import make_home
+from hearth.learn.state import State
+from hearth.plan_format import plan_to_json, tool_to_json
+from hearth.planning import student
+from hearth.store import Store
+from hearth.trace import Trace
+from hearth.types import Answer, Demonstration, Episode, Plan, Request, Ruling, Step, StepResult
+
+NOW = dt.datetime(2026, 11, 20, 9, 30, tzinfo=dt.UTC)
+
+
+class Line:
+    """The command line on one folder."""
+
+    def __init__(self, folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+        self.folder, self._capfd = folder, capfd
+
+    def __call__(self, *arguments: str, state: bool = True) -> Ran:
+        self._capfd.readouterr()
+        more = ["--state", str(self.folder / "state")] if state else []
+        code = cli.run(["--home", str(self.folder / "home"), *arguments, *more])
+        captured = self._capfd.readouterr()
+        return Ran(code, captured.out, captured.err)
+
+    def file(self, demonstrations: list[Demonstration], *lines: str, name: str = "given.jsonl") -> str:
+        found = [
+            json.dumps({"id": d.id, "user_request": d.request, "source": d.source, **plan_to_json(d.plan)})
+            for d in demonstrations
+        ]
+        path = self.folder / name
+        path.write_text("\n".join([*found, *lines]) + "\n")
+        return str(path)
+
+    @property
+    def tools(self) -> str:
+        path = self.folder / "tools.json"
+        path.write_text(json.dumps({"nodes": [tool_to_json(spec) for spec in TOOLS.values()]}))
+        return str(path)
+
+
+@pytest.fixture
+def hearth(tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Line:
+    """With an encoder that counts words and few features, so that learning takes no time."""
+    options = student.StudentOptions
+    monkeypatch.setattr("hearth.cli.learning.open_encoder", lambda: ENCODER)
+    monkeypatch.setattr(student, "StudentOptions", lambda **given: options(**given) if given else OPTIONS)
+    return Line(tmp_path, capfd)
+
+
+def learnt(hearth: Line, n: int = 40) -> None:
+    ran = hearth("learn", "--from", hearth.file(lessons(n)), "--tools", hearth.tools, "--fast")
+    assert ran.code == 0, ran.err
+
+
+def document(ran: Ran) -> Any:
+    return json.loads(ran.out)
+
+
+def test_a_file_is_learnt_and_looked_at(hearth: Line) -> None:
+    ran = hearth("learn", "--from", hearth.file(lessons(40)), "--tools", hearth.tools, "--fast")
+    assert ran.code == 0
+    assert ran.out.startswith("Learnt 40 demonstrations in ")
+    assert "version 1." in ran.out
+    ran = hearth("learn", "status")
+    assert "learnt 40 from teacher" in ran.out
+    assert "demonstrations 40, 0 waiting" in ran.out
+    assert "find_train + book_train" in ran.out
+    again = hearth("learn", "--from", hearth.file(lessons(40)), "--fast")
+    assert (again.code, again.out) == (0, "Nothing new to learn.\n  known     40 demonstrations, word for word\n")
+    found = document(hearth("learn", "status", "--json"))
+    assert found["version"]["number"] == 1
+    assert found["waiting"] == 0
+    assert sum(len(task["members"]) for task in found["tasks"]) == 40
+
+
+def test_what_is_refused_is_said_with_its_reason(hearth: Line) -> None:
+    learnt(hearth)
+    bad = [
+        "no json",
+        '{"id": "u", "user_request": "fly", "task_nodes": [{"task": "fly"}]}',
+        '{"id": "e", "user_request": "nothing"}',
+        '{"id": "w", "user_request": "wake me", "task_nodes": [{"task": "set_alarm"}], "label": ["web"]}',
+        json.dumps(
+            {
+                "id": "c",
+                "user_request": "round and round",
+                "task_nodes": [{"task": "find_train", "after": [1]}, {"task": "book_train", "after": [0]}],
+            }
+        ),
+    ]
+    good = replace(shown("mine", "order_pizza", source="owner"), request="the usual")
+    ran = hearth("learn", "--from", hearth.file([good], *bad), "--fast")
+    assert ran.code == 6
+    for said in (
+        "version 2",
+        "refused   5 demonstrations",
+        "line 2: not a JSON object",
+        "'u': step 0 calls 'fly', which is no tool",
+        "'e': the plan is empty",
+        "'w': text from web touched its plan",
+        "'c': steps 0 (find_train), 1 (book_train) wait for each other",
+    ):
+        assert said in ran.out
+    ran = hearth("learn", "--from", hearth.file([], *bad), "--fast", "--json")
+    assert ran.code == 1
+    assert len(document(ran)["refused"]) == 5
+
+
+def test_a_batch_that_harms_is_not_learnt_unless_told_to(hearth: Line) -> None:
+    learnt(hearth, 80)
+    ran = hearth("learn", "--from", hearth.file(wrong_trains()), "--fast")
+    assert ran.code == 1
+    assert ran.out.startswith("Not learnt: it would make 1 task worse: find_train + book_train (")
+    assert "The version that plans is as it was." in ran.out
+    assert "refused        20, kept aside" in hearth("learn", "status").out
+    assert hearth("learn", "--from", hearth.file(wrong_trains()), "--fast", "--anyway").code == 0
+
+
+def test_going_back_and_comparing(hearth: Line) -> None:
+    learnt(hearth)
+    mine = replace(shown("mine", "order_pizza", source="owner"), request="the usual")
+    assert hearth("learn", "--from", hearth.file([mine]), "--fast").code == 0
+    ran = hearth("learn", "compare", "1", "2")
+    assert "added         1  mine" in ran.out
+    assert document(hearth("learn", "compare", "1", "2", "--json"))["added"] == ["mine"]
+    ran = hearth("learn", "rollback", "1")
+    assert ran.out == "Version 1 plans again (learnt 40 from teacher).\n"
+    rows = hearth("learn", "history").out.splitlines()
+    assert [row[0] for row in rows] == ["*", " "]
+    assert document(hearth("learn", "history", "--json"))["current"] == 1
+    ran = hearth("learn", "rollback", "9")
+    assert (ran.code, ran.err) == (4, "hearth: no version 9; the last is 2; see `hearth learn history`\n")
+
+
+def test_the_curve_is_a_picture(hearth: Line) -> None:
+    learnt(hearth)
+    path = hearth.folder / "curve.png"
+    ran = hearth("learn", "history", "--picture", str(path))
+    assert f"The curve is in {path}" in ran.out
+    assert path.read_bytes().startswith(b"\x89PNG")
+    ran = hearth("learn", "history", "--picture", str(hearth.folder / "curve.xyz"))
+    assert ran.code == 74
+    assert "name a .png or .svg file" in ran.err
+
+
+def test_before_anything_was_learnt(hearth: Line) -> None:
+    ran = hearth("learn", "status")
+    assert ran.code == 78
+    assert "nothing was learnt in" in ran.err
+    ran = hearth("learn", "--from", hearth.file(lessons(2)))
+    assert ran.code == 78
+    assert "knows no tools yet; give them with --tools tool_desc.json" in ran.err
+    ran = hearth("learn", state=False)
+    assert ran.code == 78
+    assert "make one with `hearth init`, or name a folder with --state" in ran.err
+    ran = hearth("learn", "--from", str(hearth.folder / "absent"), "--tools", hearth.tools)
+    assert ran.code == 3
+    assert "cannot read" in ran.err
+    assert hearth("learn", "--fast", "--tier", "two").code == 2
+
+
+def test_stopped_in_the_middle_nothing_is_lost(hearth: Line, monkeypatch: pytest.MonkeyPatch) -> None:
+    learnt(hearth)
+    mine = replace(shown("mine", "order_pizza", source="owner"), request="the usual")
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(State, "describe", stop)
+    ran = hearth("learn", "--from", hearth.file([mine]), "--fast")
+    assert ran.code == 130
+    assert "The version that plans is as it was; what was read waits: `hearth learn`." in ran.err
+    monkeypatch.undo()
+    monkeypatch.setattr("hearth.cli.learning.open_encoder", lambda: ENCODER)
+    assert "40, 1 waiting" in hearth("learn", "status").out
+    ran = hearth("learn", "--fast")
+    assert "Learnt 1 demonstration " in ran.out
+
+
+def test_forgetting_is_shown_first_and_then_done(hearth: Line) -> None:
+    learnt(hearth)
+    secret = replace(shown("mine", "order_pizza", source="owner"), request="call Quillfeather about the will")
+    hearth("learn", "--from", hearth.file([secret], name="secret.jsonl"), "--fast")
+    (hearth.folder / "secret.jsonl").unlink()
+    ran = hearth("forget", "--matching", "quillfeather")
+    assert ran.code == 5
+    assert "demonstration mine  call Quillfeather about the will" in ran.out
+    assert "Nothing was forgotten; --yes forgets it." in ran.err
+    ran = hearth("forget", "--matching", "quillfeather", "--yes")
+    assert ran.code == 0
+    assert ran.out.startswith("Forgotten: 1 demonstration.\n  rebuilt   the weights of the current version")
+    files = [p for p in (hearth.folder / "state").rglob("*") if p.is_file()]
+    assert not [p for p in files if b"Quillfeather" in p.read_bytes()]
+    ran = hearth("forget", "demonstration", "mine", "--yes")
+    assert (ran.code, ran.err) == (4, "hearth: no demonstration 'mine'; it may have been forgotten already\n")
+    receipt = document(hearth("forget", "demonstration", "d000", "d001", "--yes", "--json"))
+    assert receipt["n_demonstrations"] == 2
+    assert receipt["found_in"] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "say what: demonstration ID…, event ID…, --matching, --source or --from-episode"),
+        (("event",), "say which: hearth forget event ID…"),
+    ],
+)
+def test_what_to_forget_must_be_said(hearth: Line, arguments: tuple[str, ...], message: str) -> None:
+    ran = hearth("forget", *arguments)
+    assert ran.code == 2
+    assert message in ran.err
+
+
+def test_a_home_learns_what_waits_and_skills_are_proposed(hearth: Line) -> None:
+    home = hearth.folder / "home"
+    make_home(home, {"name": "", "email": "", "time_zone": "", "country": ""})
+    with Store.open(home / "hearth.db") as store:
+        trace = Trace(store)
+        for day in range(3):
+            steps = Step("add_note", {"text": "tired"}), Step("set_timer", {"length": "PT30M"})
+            at = NOW - dt.timedelta(days=5 - day)
+            results = (StepResult(0, "done"), StepResult(1, "done"))
+            episode = Episode(
+                f"e{day}",
+                Request("note it", at),
+                Plan(steps),
+                None,
+                Ruling("allow", ""),
+                results,
+                Answer("Done.", "done"),
+            )
+            trace.begin(episode.request, episode.id)
+            trace.finish(episode)
+    ran = hearth("skills", state=False)
+    assert ran.code == 0, ran.err
+    assert "3 times from 2026-11-15 to 2026-11-17" in ran.out
+    number = document(hearth("skills", "--json", state=False))["proposed"][0]["number"]
+    ran = hearth("skills", "accept", str(number), "--name", "good night", state=False)
+    assert "Say “good night”" in ran.out
+    assert "“good night”" in hearth("skills", state=False).out
+    ran = hearth("learn", "--fast", state=False)
+    assert "Learnt 4 demonstrations " in ran.out  # the skill, and the three evenings
+    assert hearth("skills", "remove", "good night", state=False).code == 0
+    ran = hearth("skills", "dismiss", "99", state=False)
+    assert (ran.code, ran.err) == (4, "hearth: no proposal 99; `hearth skills` lists them\n")
+    ran = hearth("learn", "--fast", state=False)
+    assert "what was taken out is learnt no more" in hearth("learn", "history", state=False).out
