@@ -27,6 +27,8 @@ from hearth.models.pointer import (
     Pointer,
     ToolTable,
     beam,
+    log_probability,
+    plans,
     read_record,
 )
 from hearth.models.pointer_graph import pointer_graph, read_weights
@@ -209,7 +211,31 @@ def test_a_wide_beam_finds_every_plan(n_tools: int, seed: int) -> None:
     assert found.keys() == set(plans)
     for plan in plans:
         assert found[plan] == pytest.approx(_log_probability(plan, link, pair), abs=1e-4)
+        assert log_probability(plan, link, pair) == pytest.approx(found[plan], abs=1e-4)
     assert sum(map(np.exp, found.values())) == pytest.approx(1, abs=1e-4)
+
+
+def test_a_tool_that_is_wanted_by_itself_is_not_left_out() -> None:
+    """The sequence would rather stop after the first; each tool's own odds speak for both."""
+    link = np.array([[0, 0, 1], [0, 0, 1], [2, 0, 0]], dtype=np.float32)
+    pair = np.zeros((3, 3), dtype=np.float32)
+    assert beam(link, pair)[0][0] == (0,)
+    assert plans(np.array([3.0, 3.0], dtype=np.float32), link, pair)[0][0] == (0, 1)
+    assert plans(np.array([3.0, -3.0], dtype=np.float32), link, pair)[0][0] == (0,)
+
+
+@given(st.integers(1, 10), st.integers(0, 10_000))
+def test_ranked_plans_are_a_distribution_and_hold_the_likeliest_set(n_tools: int, seed: int) -> None:
+    drawn = np.random.default_rng(seed)
+    link, pair = drawn.normal(size=(2, n_tools + 1, n_tools + 1)).astype(np.float32)
+    wanted = (2 * drawn.normal(size=n_tools)).astype(np.float32)
+    found = plans(wanted, link, pair)
+    assert sum(np.exp(log) for _, log in found) == pytest.approx(1, abs=1e-5)
+    assert [log for _, log in found] == sorted((log for _, log in found), reverse=True)
+    assert len({path for path, _ in found}) == len(found)
+    best = sorted(range(n_tools), key=lambda tool: -wanted[tool])
+    likeliest = frozenset(tool for tool in best[:5] if wanted[tool] > 0) or frozenset(best[:1])
+    assert likeliest in {frozenset(path) for path, _ in found}
 
 
 def _log_probability(plan: tuple[int, ...], link: NDArray[np.float32], pair: NDArray[np.float32]) -> float:

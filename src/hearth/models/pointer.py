@@ -11,6 +11,8 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from itertools import permutations
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +37,11 @@ _MOST_STEPS = 6
 _UNLIKELY = np.float32(-1e4)
 _LEAST_CHANCE = 0.01
 _LEAST_LINK = -5.0
+_CHANCE_SHARE = 0.5
+"""How much each tool's own odds count beside the sequence's probability: a sequence alone tends to stop early."""
+_N_IN_SETS, _N_SETS, _MOST_IN_SET = 8, 12, 5
+"""Tools from which sets are put together, sets tried beside the beam, and their largest size."""
+_MOST_ODDS = 4.6
 
 
 def tool_text(spec: ToolSpec) -> str:
@@ -215,11 +222,78 @@ class Pointer:
         if self._graph is not None:
             for a, before in enumerate(names):
                 link[a, :-1] += np.where([(before, after) in self._graph for after in names], 0, _UNLIKELY / 100)
-        found = beam(link, pair)
+        found = plans(wanted, link, pair)
         chances = 1 / (1 + np.exp(-np.clip(wanted, -30, 30)))
         tools = {name: float(p) for name, p in zip(names, chances) if p >= _LEAST_CHANCE}
         sequences = tuple((tuple(names[k] for k in path), score) for path, score in found)
         return Proposal(tools, sequences, _likely_links(names, link, pair))
+
+
+def plans(wanted: Array, link: Array, pair: Array) -> list[tuple[tuple[int, ...], float]]:
+    """The beam and the sets of tools that are likely each by itself, with log-probabilities that weigh both ways.
+
+    Args:
+        wanted: Log-odds that each tool is in the plan, shape [k].
+        link, pair: As `beam` takes them.
+    """
+    found = dict(beam(link, pair))
+    table = _first_order(link, pair)
+    have = {frozenset(path) for path in found}
+    for members in _likely_sets(wanted):
+        if frozenset(members.tolist()) not in have:
+            path = _best_order(members, table)
+            found[path] = log_probability(path, link, pair)
+    odds = np.clip(wanted, -_MOST_ODDS, _MOST_ODDS)
+    scores = {path: log + _CHANCE_SHARE * float(odds[list(path)].sum()) for path, log in found.items()}
+    top = max(scores.values())
+    total = top + float(np.log(sum(np.exp(score - top) for score in scores.values())))
+    ranked = sorted(scores, key=lambda path: (-scores[path], path))
+    return [(path, scores[path] - total) for path in ranked]
+
+
+def _likely_sets(wanted: Array) -> list[NDArray[np.int64]]:
+    top = np.argsort(-wanted, kind="stable")[:_N_IN_SETS]
+    subsets = _subsets(len(top))
+    best = np.argsort(-(subsets @ wanted[top]), kind="stable")[:_N_SETS]
+    return [top[subsets[row]] for row in best]
+
+
+def _best_order(members: NDArray[np.int64], table: Array) -> tuple[int, ...]:
+    """By the links alone, ends included."""
+    end = len(table) - 1
+    orders = members[_orders(len(members))]
+    ends = np.full((len(orders), 1), end)
+    path = np.hstack([ends, orders, ends])
+    scores = table[path[:, :-1], path[:, 1:]].sum(axis=1)
+    return tuple(int(tool) for tool in orders[int(scores.argmax())])
+
+
+@cache
+def _subsets(n: int) -> NDArray[np.bool_]:
+    """All subsets of n things with 1 to `_MOST_IN_SET` members, shape [n_subsets, n]."""
+    bits = (np.arange(1, 2**n)[:, None] >> np.arange(n)) & 1
+    return np.asarray(bits[bits.sum(axis=1) <= _MOST_IN_SET], dtype=np.bool_)
+
+
+@cache
+def _orders(n: int) -> NDArray[np.int64]:
+    return np.array(list(permutations(range(n))), dtype=np.int64)
+
+
+def log_probability(path: tuple[int, ...], link: Array, pair: Array) -> float:
+    """Of one sequence, as `beam` has it."""
+    end = len(link) - 1
+    sums, last, total = np.zeros(end + 1), end, 0.0
+    sums[end] = _UNLIKELY  # a plan has a step
+    for tool in (*path, end):
+        z = link[last] + sums
+        top = float(z.max())
+        total += float(z[tool]) - top - float(np.log(np.exp(z - top).sum()))
+        if tool != end:
+            sums = (sums if last != end else np.zeros(end + 1)) + pair[tool]
+            sums[tool] = 2 * _UNLIKELY
+        last = tool
+    return total
 
 
 def beam(link: Array, pair: Array, n: int = _N_BEAM) -> list[tuple[tuple[int, ...], float]]:
@@ -264,14 +338,18 @@ def beam(link: Array, pair: Array, n: int = _N_BEAM) -> list[tuple[tuple[int, ..
     return done
 
 
-def _likely_links(names: Sequence[str], link: Array, pair: Array) -> dict[tuple[str, str], float]:
-    """Log-probabilities of a tool or the end right after another or the start, as if nothing else came before."""
+def _first_order(link: Array, pair: Array) -> Array:
+    """Log-probabilities of what comes next after each tool alone, and at the start, shape [k + 1, k + 1]."""
     z = link.copy()
     z[:-1] += pair[:-1]
-    z[np.arange(len(names)), np.arange(len(names))] = _UNLIKELY
-    z[-1, -1] = _UNLIKELY
+    np.fill_diagonal(z, _UNLIKELY)
     z -= z.max(axis=1, keepdims=True)
-    z -= np.log(np.exp(z).sum(axis=1, keepdims=True))
+    return np.asarray(z - np.log(np.exp(z).sum(axis=1, keepdims=True)), dtype=np.float32)
+
+
+def _likely_links(names: Sequence[str], link: Array, pair: Array) -> dict[tuple[str, str], float]:
+    """Log-probabilities of a tool or the end right after another or the start, as if nothing else came before."""
+    z = _first_order(link, pair)
     ends = [*names, ENDS]
     return {(ends[a], ends[b]): float(z[a, b]) for a, b in np.argwhere(z > _LEAST_LINK)}
 
