@@ -18,8 +18,53 @@ WORLD = Path(__file__).parents[1] / "data" / "bench"
 TRAIN, TEST, TOOLS, GRAPH = (
     WORLD / name for name in ("train.jsonl", "test.jsonl", "tool_desc.json", "graph_desc.json")
 )
-PLANNING_KEYS = ["node_f1", "link_f1", "accuracy", "exact", "node_hallucination", "link_hallucination", "arg_name_f1", "arg_value_f1", "arg_value_f1_given_tools", "tool_accuracy", "latency_p50_ms", "latency_p99_ms", "ece", "n", "accuracy_at_50", "accuracy_at_80", "accuracy_at_100", "accuracy_steps_1", "accuracy_steps_2", "seed", "commit", "version", "machine", "train_sha256", "test_sha256", "wall_s", "cpu_s", "method", "floor_node_f1", "floor_copy_node_f1", "oracle_node_f1"]
-CONTINUAL_KEYS = ["acc", "bwt", "fwt", "forgetting", "joint_acc", "r_matrix", "round_cpu_s", "method", "methods", "seed", "commit", "machine"]
+PLANNING_KEYS = [
+    "node_f1",
+    "link_f1",
+    "accuracy",
+    "exact",
+    "node_hallucination",
+    "link_hallucination",
+    "arg_name_f1",
+    "arg_value_f1",
+    "arg_value_f1_given_tools",
+    "tool_accuracy",
+    "latency_p50_ms",
+    "latency_p99_ms",
+    "ece",
+    "n",
+    "accuracy_at_50",
+    "accuracy_at_80",
+    "accuracy_at_100",
+    "accuracy_steps_1",
+    "accuracy_steps_2",
+    "seed",
+    "commit",
+    "version",
+    "machine",
+    "train_sha256",
+    "test_sha256",
+    "wall_s",
+    "cpu_s",
+    "method",
+    "floor_node_f1",
+    "floor_copy_node_f1",
+    "oracle_node_f1",
+]
+CONTINUAL_KEYS = [
+    "acc",
+    "bwt",
+    "fwt",
+    "forgetting",
+    "joint_acc",
+    "r_matrix",
+    "round_cpu_s",
+    "method",
+    "methods",
+    "seed",
+    "commit",
+    "machine",
+]
 
 Ran = tuple[int, str, str]
 Run = Callable[..., Ran]
@@ -158,7 +203,7 @@ def test_unusable_files_end_it_with_a_reason(
     path = tmp_path / "broken"
     if text is not None:
         path.write_text(text)
-    ended, _, said = planning(run, tmp_path / "out.json", **{broken: path})  # type: ignore[arg-type]
+    ended, _, said = planning(run, tmp_path / "out.json", **{broken: path})
     assert ended == code
     assert message in said
     assert not (tmp_path / "out.json").exists()
@@ -269,7 +314,7 @@ def test_a_batch_is_planned_in_order(run: Run, learnt: Path, tmp_path: Path) -> 
 
 def test_odd_lines_of_a_batch(run: Run, learnt: Path, tmp_path: Path) -> None:
     """Not JSON and unknown tools are passed over; an id twice, an empty and an endless request get their line."""
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"id": "a", "user_request": "Water the tomatoes."},
         {"id": "a", "user_request": "Order leek seeds."},
         {"id": "b", "user_request": "Water the beans.", "tools": ["fly_to"]},

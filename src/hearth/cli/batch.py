@@ -204,14 +204,15 @@ class _Appending:
     def __enter__(self) -> _Appending:
         if self._is_new:
             write_bytes(self._path, (json.dumps({"batch": self._key}) + "\n").encode())
-        self._file = self._path.open("ab")
+        self._file = self._path.open("ab", buffering=0)  # what a full disk refuses must not wait for the end
         return self
 
     def append(self, rows: Mapping[int, Mapping[str, Plain]]) -> None:
+        text = "".join(json.dumps([line, row], ensure_ascii=False) + "\n" for line, row in rows.items())
+        waiting = memoryview(text.encode())
         try:
-            for line, row in rows.items():
-                self._file.write((json.dumps([line, row], ensure_ascii=False) + "\n").encode())
-            self._file.flush()
+            while waiting:
+                waiting = waiting[self._file.write(waiting) :]
             os.fsync(self._file.fileno())
         except OSError as error:
             kind = StoreFullError if error.errno in (28, 122) else StoreError
