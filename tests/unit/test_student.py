@@ -239,7 +239,7 @@ def evidence(**changes: object) -> Evidence:
         [("c",)],
         [(("c",), 1.0)],
         0.5,
-        np.zeros(3, dtype=np.bool_),
+        np.zeros(3),
     )
     return replace(given, **changes)  # type: ignore[arg-type]
 

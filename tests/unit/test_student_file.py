@@ -117,7 +117,7 @@ def test_texts_of_tools_are_encoded_once(taught: Student, tmp_path: Path) -> Non
 
     new = replace(TOOLS["set_alarm"], name="other", description="Quite another tool.")
     Student.load(tmp_path, Counting(48), {**TOOLS, "other": new})
-    assert asked == ["other: Quite another tool."]
+    assert asked == ["other: Quite another tool.", "other"]
 
 
 def test_an_adopted_model_is_remembered_by_its_fingerprint(tmp_path: Path) -> None:

@@ -95,8 +95,9 @@ class Evidence:
     """Sequences of the most similar demonstrations, with weights that add up to 1."""
     nearest: float
     """Likeness of the most similar demonstration."""
-    is_rare: NDArray[np.bool_]
-    """Tools taught so seldom that a link never seen says nothing against it."""
+    rarity: Floats
+    """1 for tools never taught, 0 for those taught a few times; a link of a rare tool that was never seen says nothing
+    against it."""
     proposal: Proposal | None = None
     """What the trained model says, where there is one."""
     left_out: Sequence_ | None = None
@@ -131,7 +132,7 @@ class Grounds:
         self.best = np.append(evidence.clause_best[rows], 0.0)
         self.any = np.append(evidence.clause_any[rows], 0.0)
         self.said = np.append(evidence.said[rows], 0.5)
-        self.is_rare = np.append(evidence.is_rare[rows], False)
+        self.rarity = np.append(evidence.rarity[rows], 0.0)
         self.is_end = np.array([name == ENDS for name in self.names])
         self._links()
 
@@ -149,7 +150,7 @@ class Grounds:
                 if a in self.place and b in self.place:
                     taught[self.place[a], self.place[b]] = max(taught[self.place[a], self.place[b]] - 1, 0)
         link = np.where(columns >= 0, np.append(e.predicted, 0.0)[columns], 0.0)
-        either = self.is_rare[:, None] | self.is_rare
+        either = (self.rarity[:, None] > 0) | (self.rarity > 0)
         likely = np.where(self.is_end, 1.0, self.tools)
         self.link = np.where(either, np.maximum(link, _RARE_LINK * np.minimum(likely[:, None], likely)), link)
         self.n_links = np.where(either, np.maximum(taught, 1.0), taught)

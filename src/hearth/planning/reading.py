@@ -87,6 +87,7 @@ class Reader:
     def __init__(self, encoder: Encoder, options: ReadingOptions | None = None) -> None:
         self._encoder = encoder
         self.options = options or ReadingOptions()
+        self.dim = encoder.dim
         o = self.options
         self._of_text = RandomFeatures(4 * encoder.dim, o.n_random, o.seed)
         self._of_clause = RandomFeatures(encoder.dim, o.n_clause, o.seed + 1)
@@ -141,14 +142,13 @@ class Reader:
         return found
 
     def _words(self, text: str) -> NDArray[np.int16]:
-        """Words and pairs of neighbours, hashed; numbers are alike.
+        """Words and pairs of neighbours, hashed.
 
         Source:
             Weinberger et al. 2009, Feature hashing for large scale multitask learning, section 2.
         """
-        words = ["#" if word.isdecimal() else word for word in _WORD.findall(text.lower())]
         row = np.zeros(self.options.n_words)
-        for word in {*words, *map(" ".join, pairwise(words))}:
+        for word in words_of(text):
             place = zlib.crc32(word.encode("utf-8", "surrogatepass"))
             row[place % self.options.n_words] += 1 if (place >> 20) & 1 else -1
         length = float(np.linalg.norm(row))
@@ -169,6 +169,12 @@ def likeness_of_texts(pooled: FloatRows, words: FloatRows, *, is_rough: bool = F
     cosine = pooled / np.float32(INPUT_GRAIN**2 * (_SHARES[0] if is_rough else 1.0))
     kernel = np.polynomial.polynomial.polyval(cosine, _KERNEL)
     return np.asarray(_TEXT_SHARE * kernel + words / np.float32(UNIT**2), dtype=np.float32)
+
+
+def words_of(text: str) -> set[str]:
+    """Words and pairs of neighbours; numbers are alike."""
+    words = ["#" if word.isdecimal() else word for word in _WORD.findall(text.lower())]
+    return {*words, *map(" ".join, pairwise(words))}
 
 
 def segments(text: str) -> list[tuple[int, int]]:

@@ -56,6 +56,8 @@ FEATURES = (
     "beam_set",
     "beam_first",
 )
+RARE_FEATURES = frozenset({"rare", "rare_odds", "rare_missed"})
+"""Those that concern hardly taught tools."""
 _N_TRAINED = 8
 """The last so many come from the trained model, and are 0 without one."""
 
@@ -79,7 +81,7 @@ def _of_length(found: Sequence[Sequence_], members: Sequence[Sequence_], grounds
     tools, best, any_ = (scores[path[:, 1:-1]] for scores in (grounds.tools, grounds.best, grounds.any))
     p = np.clip(tools, _FLOOR, 1 - _FLOOR)
     odds = np.log(p / (1 - p))
-    is_rare = grounds.is_rare[path[:, 1:-1]] & is_in
+    rarity = grounds.rarity[path[:, 1:-1]] * is_in
     n_links = grounds.n_links[a, b]
     link = np.where(n_links > 0, grounds.link[a, b], 0.0)
     n_known, n_sets = _taught(found, members, grounds)
@@ -115,8 +117,8 @@ def _of_length(found: Sequence[Sequence_], members: Sequence[Sequence_], grounds
         _order_log(path, grounds),
         is_new * e.nearest,
         np.minimum(np.diff(said, axis=1), 0.0).sum(axis=1),
-        is_rare.sum(axis=1),
-        (odds * is_rare).sum(axis=1),
+        rarity.sum(axis=1),
+        (odds * rarity).sum(axis=1),
         _rare_missed(members, e),
         *_trained(found, members, e.proposal),
     )
@@ -173,7 +175,7 @@ def _missed(members: Sequence[Sequence_], scores: Floats, e: Evidence) -> Floats
 
 def _rare_missed(members: Sequence[Sequence_], e: Evidence) -> Floats:
     """Log of the highest score of a hardly taught tool that a set lacks; 0 where there is none."""
-    scores = np.where(e.is_rare, e.tools, 0.0)
+    scores = e.rarity * e.tools
     return np.asarray(np.log(np.maximum(_missed(members, scores, e), _FLOOR) / _FLOOR), dtype=np.float64)
 
 

@@ -1,54 +1,213 @@
-"""How likely tools are by their texts, for those taught seldom or never."""
+"""How likely tools are that were taught seldom or never: by their texts, by tools with texts like theirs, and by the
+few examples there are. How far each is trusted is fitted on taught tools that are hidden for the purpose.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import zlib
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hearth.planning.reading import FloatRows
+from hearth.planning.reading import FloatRows, Reading, words_of
 from hearth.planning.weighing import Weigher, chance
+from hearth.types import ToolSpec
 
-N_SIGNS = 4
-TEXT_ONLY = Weigher(
-    np.array([0.45, 0.25, 0.0, 0.0, 0.0]), np.array([0.12, 0.12, 1.0, 0.1, 1.0]), np.array([1.2, 0.2, 1.0, 0.6, -1.0])
-)
-"""Used until there are enough demonstrations to fit."""
+Floats = NDArray[np.float64]
+
+_N_CONSIDERED = 40
+"""So many of them are considered for a request: the nearest, and the likeliest by their examples."""
 _N_LENDING = 12
+_LEAST_USUAL = 20
+_TRANSFER_RIDGE = 1.0
+_BY_TEXT = (
+    "near",
+    "near_mean",
+    "near_whole",
+    "near_rank",
+    "near_left",
+    "near_odd",
+    "near_whole_odd",
+    "name_odd",
+    "name_whole_odd",
+    "name",
+    "name_whole",
+    "name_left",
+    "borrowed",
+    "transfer",
+    "transfer_clause",
+    "name_words",
+    "words",
+)
+_BY_EXAMPLES = ("head", "clause_best", "clause_any")
+SIGNS = (*_BY_TEXT, *_BY_EXAMPLES, *(f"{name}_few" for name in _BY_EXAMPLES), "few")
 
 
 class ToolTexts:
-    """Vectors of the tools' texts, and how near they are to a request."""
+    """The texts of the tools on offer, as vectors and words."""
 
-    def __init__(self, vectors: FloatRows) -> None:
-        self.vectors = vectors
-
-    def nearness(self, clauses: FloatRows) -> FloatRows:
-        """Of each tool to each clause, shape [n_tools, n_clauses]."""
-        return np.asarray(self.vectors @ clauses.T, dtype=np.float32)
-
-    def signs(
-        self, near: FloatRows, wanted: NDArray[np.float64], rows: NDArray[np.int64] | Sequence[int]
-    ) -> NDArray[np.float64]:
-        """How near the texts of some tools are, and how wanted other tools with texts like them are.
-
-        Args:
-            near: As `nearness` gives it.
-            wanted: How likely each tool is by what was taught, shape [n_tools].
-            rows: The tools asked for.
+    def __init__(
+        self, tools: Mapping[str, ToolSpec], vectors: FloatRows, names: FloatRows, usual: FloatRows, n_words: int
+    ) -> None:
         """
-        rows = np.asarray(rows, dtype=np.int64)
-        best = near.max(axis=1)
-        n = min(_N_LENDING, len(wanted))
-        lending = np.argpartition(-wanted, n - 1)[:n]
-        alike = np.clip(self.vectors[rows] @ self.vectors[lending].T, 0, 1) ** 2
-        alike[rows[:, None] == lending] = 0.0
-        borrowed = (alike * np.clip(wanted[lending], 0, 1)).max(axis=1)
-        fifth = np.partition(best, -min(5, len(best)))[-min(5, len(best))]
-        return np.column_stack([best[rows], near[rows].mean(axis=1), borrowed, best[rows] - fifth]).astype(np.float64)
+        Args:
+            vectors: Of whole texts, shape [n_tools, dim].
+            names: Of names alone.
+            usual: Vectors of some requests, to tell how near a tool is to any; shape [n, dim].
+        """
+        self.vectors, self.names, self._usual = vectors, names, usual
+        self._specs = list(tools.values())
+        self._n_words = n_words
+
+    def nearness(self, reading: Reading) -> tuple[FloatRows, FloatRows]:
+        """Of each tool's text and name to each clause and, last, to the whole request, [n_tools, n_clauses + 1]."""
+        whole = reading.pooled[: self.vectors.shape[1]].astype(np.float32)
+        whole = whole / max(float(np.linalg.norm(whole)), 1e-6)
+        asked = np.vstack([reading.vectors, whole]).T
+        return np.asarray(self.vectors @ asked, np.float32), np.asarray(self.names @ asked, np.float32)
+
+    def shared_words(self, reading: Reading, rows: NDArray[np.int64]) -> Floats:
+        """How many words of tools' names, and of their whole texts, are in a request; about cosines, shape [n, 2]."""
+        asked = np.append(reading.words / max(float(np.linalg.norm(reading.words.astype(np.float64))), 1e-9), 0.0)
+        found = [(asked[places[rows]] * signs[rows]).sum(axis=1) for places, signs in self._words]
+        return np.column_stack(found)
+
+    @cached_property
+    def odd(self) -> tuple[tuple[FloatRows, FloatRows], tuple[FloatRows, FloatRows]]:
+        """Mean and spread of how near each tool's text, and its name, are to usual requests."""
+        if len(self._usual) < _LEAST_USUAL:
+            zero, one = np.zeros(len(self.vectors), np.float32), np.ones(len(self.vectors), np.float32)
+            return (zero, one), (zero, one)
+        found = [vectors @ self._usual.T for vectors in (self.vectors, self.names)]
+        text, name = ((near.mean(axis=1), near.std(axis=1) + np.float32(0.02)) for near in found)
+        return text, name
+
+    @cached_property
+    def _words(self) -> tuple[tuple[NDArray[np.int64], Floats], ...]:
+        """Places and signs of the words of names and of whole texts, as `Reading.words` has them."""
+        names = [spec.name.replace("_", " ") for spec in self._specs]
+        whole = [f"{name} {spec.description}" for name, spec in zip(names, self._specs)]
+        return _hashed(names, self._n_words), _hashed(whole, self._n_words)
 
 
-def by_text(weigher: Weigher | None, signs: NDArray[np.float64]) -> NDArray[np.float64]:
+def _hashed(texts: Sequence[str], n_words: int) -> tuple[NDArray[np.int64], Floats]:
+    """Shapes [n_texts, n_most]; unused places are -1, their signs 0."""
+    hashed = [[zlib.crc32(word.encode("utf-8", "surrogatepass")) for word in sorted(words_of(text))] for text in texts]
+    places = np.full((len(texts), max(map(len, hashed), default=0)), -1)
+    signs = np.zeros(places.shape)
+    for row, mine in enumerate(hashed):
+        places[row, : len(mine)] = [place % n_words for place in mine]
+        signs[row, : len(mine)] = [(1.0 if (place >> 20) & 1 else -1.0) / len(mine) ** 0.5 for place in mine]
+    return places, signs
+
+
+class Transfer:
+    """Scores of well-known tools carried over to others by a ridge regression on the tools' texts.
+
+    Source:
+        Kronecker kernel ridge regression in two steps: Stock et al. 2018, https://arxiv.org/abs/1606.04275
+    """
+
+    def __init__(self, vectors: FloatRows, is_known: NDArray[np.bool_]) -> None:
+        known = vectors[is_known].astype(np.float64)
+        self._is_known = is_known
+        self._centre = known.mean(axis=0) if len(known) else np.zeros(vectors.shape[1])
+        apart = known - self._centre
+        kernel = apart @ apart.T
+        kernel[np.diag_indices_from(kernel)] += _TRANSFER_RIDGE
+        self._solve = apart.T @ np.linalg.inv(kernel) if len(known) else np.zeros((vectors.shape[1], 0))
+        self._vectors = vectors
+
+    def scores(self, wanted: Floats, rows: NDArray[np.int64]) -> Floats:
+        """Of tools `rows` from those of all tools, shape [n, n_tools]; shape [n, n_rows]."""
+        known = wanted[:, self._is_known]
+        mean = known.mean(axis=1, keepdims=True) if known.size else np.zeros((len(wanted), 1))
+        return np.asarray((known - mean) @ self._solve.T @ (self._vectors[rows] - self._centre).T + mean, np.float64)
+
+
+class Looks(NamedTuple):
+    """What the heads say of each tool on offer."""
+
+    whole: Floats
+    """From the whole text, shape [n_tools]."""
+    best: Floats
+    """From the clause that suggests the tool most."""
+    any: Floats
+    """From any clause (noisy or)."""
+    by_clause: Floats
+    """From each clause, shape [n_clauses, n_tools]."""
+
+
+def stranger_signs(
+    texts: ToolTexts, transfer: Transfer, reading: Reading, looks: Looks, rows: NDArray[np.int64], few: Floats
+) -> tuple[NDArray[np.int64], Floats]:
+    """Those of the hardly taught tools that may be wanted, and what speaks for each, shape [n, len(SIGNS)].
+
+    Args:
+        rows: The hardly taught tools.
+        few: 1 for tools never taught, towards 0 for those taught often; one for each row.
+    """
+    near, name = texts.nearness(reading)
+    best = near[:, :-1].max(axis=1)
+    if len(rows) > _N_CONSIDERED:
+        chosen = np.argsort(-(best + near[:, -1])[rows] - 2 * looks.whole[rows], kind="stable")[:_N_CONSIDERED]
+        rows, few = rows[chosen], few[chosen]
+    wanted = looks.whole
+    n = min(_N_LENDING, len(wanted))
+    lending = np.argpartition(-wanted, n - 1)[:n]
+    alike = np.clip(texts.vectors[rows] @ texts.vectors[lending].T, 0, 1) ** 2
+    alike[rows[:, None] == lending] = 0.0
+    fifth = np.partition(best, -min(5, len(best)))[-min(5, len(best))]
+    left = 1 - np.clip(looks.by_clause.max(axis=1), 0, 1)
+    (usual, spread), (usual_name, spread_name) = texts.odd
+    name_best = name[:, :-1].max(axis=1)
+    by_text = np.column_stack(
+        [
+            best[rows],
+            near[rows, :-1].mean(axis=1),
+            near[rows, -1],
+            best[rows] - fifth,
+            (near[rows, :-1] * left).max(axis=1),
+            (best - usual)[rows] / spread[rows],
+            (near[:, -1] - usual)[rows] / spread[rows],
+            (name_best - usual_name)[rows] / spread_name[rows],
+            (name[:, -1] - usual_name)[rows] / spread_name[rows],
+            name_best[rows],
+            name[rows, -1],
+            (name[rows, :-1] * left).max(axis=1),
+            (alike * np.clip(wanted[lending], 0, 1)).max(axis=1),
+            transfer.scores(wanted[None], rows)[0],
+            transfer.scores(looks.by_clause, rows).max(axis=0),
+            texts.shared_words(reading, rows),
+        ]
+    )
+    by_examples = np.clip(np.column_stack([looks.whole, looks.best, looks.any])[rows], -0.2, 1.2)
+    signs = np.hstack([by_text * few[:, None], by_examples, by_examples * few[:, None], few[:, None]])
+    return rows, signs.astype(np.float64)
+
+
+def by_text(weigher: Weigher | None, signs: Floats) -> Floats:
     """The chance that each tool is wanted, from its signs."""
     return chance(weigher or TEXT_ONLY, signs)
+
+
+def _text_only() -> Weigher:
+    """Used until there are enough demonstrations to fit."""
+    mean, spread, weight = np.zeros(len(SIGNS) + 1), np.ones(len(SIGNS) + 1), np.zeros(len(SIGNS) + 1)
+    for name, centre, width, w in (
+        ("near", 0.45, 0.12, 1.2),
+        ("near_mean", 0.25, 0.12, 0.2),
+        ("borrowed", 0.0, 1.0, 1.0),
+        ("near_rank", 0.0, 0.1, 0.6),
+        ("head", 0.0, 1.0, 4.0),
+    ):
+        k = SIGNS.index(name)
+        mean[k], spread[k], weight[k] = centre, width, w
+    weight[-1] = -1.0
+    return Weigher(mean, spread, weight)
+
+
+TEXT_ONLY = _text_only()

@@ -11,7 +11,6 @@ Not covered: arguments (`planning.slots` and the binding fill them), and request
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,29 +23,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearth.models.features import UNIT
-from hearth.models.heads import Heads, Target
+from hearth.models.heads import Heads
 from hearth.planning import student_file
-from hearth.planning.candidates import Counts, Evidence, Floats, Grounds, Known, Sequence_, candidates, set_of, steps_of
-from hearth.planning.deciding import best_of, least_risk, sureness_signs
+from hearth.planning.candidates import Counts, Evidence, Grounds, Sequence_, candidates, steps_of
+from hearth.planning.deciding import least_risk, sureness_signs
+from hearth.planning.fitting import LEAST_TAUGHT, N_CHOSEN, Joining, Lessons, fit, one_by_one
 from hearth.planning.reading import FloatRows, Reader, Reading, ReadingOptions
 from hearth.planning.signs import FEATURES, features
-from hearth.planning.strangers import ToolTexts, by_text
+from hearth.planning.strangers import ToolTexts
 from hearth.planning.taught import Neighbourhood, Taught, step_texts, targets_of, taught_of
-from hearth.planning.weighing import Weigher, chance, fit_logistic, fit_weigher
+from hearth.planning.view import Outputs, View, ViewOptions
+from hearth.planning.weighing import Weigher, chance
 from hearth.protocols import Encoder, Proposal, Proposer
 from hearth.types import Demonstration, ToolSpec
 
 __all__ = ["Candidate", "Proposal", "Proposer", "Ranking", "Student", "StudentOptions"]
 
-_N_NEIGHBOURS = 15
-_SHARPNESS = 10.0
-"""How fast a neighbour's weight falls with its distance in likeness."""
-_N_CHOSEN = 12
-_LEAST_TAUGHT = 20
 _STALE_SHARE = 0.1
-_N_KNOWN = 20
-_N_STRANGERS = 40
-"""So many hardly taught tools, nearest by their texts, are considered for a request."""
+_N_NAMED = 3
+"""So many demonstrations are named as what a plan rests on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,29 +76,6 @@ class Ranking:
     """Calibrated chance that the first has the right set of tools."""
     rests_on: tuple[str, ...]
     """Ids of the demonstrations nearest to the request."""
-
-
-@dataclass(frozen=True, slots=True)
-class Joining:
-    """The few weights that join the evidence, all fitted together."""
-
-    weigher: Weigher | None = None
-    sureness: Weigher | None = None
-    text: Weigher | None = None
-
-
-class _Columns:
-    """Where each tool on offer, link and length stands in the heads' outputs, and how often each tool was taught."""
-
-    def __init__(self, names: Sequence[str], heads: Heads, clause_heads: Heads, counts: Counts) -> None:
-        place = {name: column for column, name in enumerate(heads.outputs)}
-        clause = {name: column for column, name in enumerate(clause_heads.outputs)}
-        self.text = np.array([place.get("t " + name, -1) for name in names], dtype=np.int64)
-        self.clause = np.array([clause.get(name, -1) for name in names], dtype=np.int64)
-        self.sizes = {n: place[f"n {n}"] for n in range(1, 7) if f"n {n}" in place}
-        self.uses = np.array([counts.tools.get(name, 0) for name in names], dtype=np.float64)
-        taught = ((link, place.get(f"l {link[0]} > {link[1]}")) for link in counts.links)
-        self.links = {link: column for link, column in taught if column is not None}
 
 
 class Student:
@@ -147,22 +119,15 @@ class Student:
     def set_tools(self, tools: Mapping[str, ToolSpec]) -> None:
         """Offer these tools from now on; new ones can be chosen at once, by their text."""
         self.tools = dict(tools)
-        self._names = list(tools)
-        texts = [tool_text(spec) for spec in tools.values()]
+        texts = [form(spec) for form in (tool_text, tool_name) for spec in tools.values()]
         fresh = [text for text in dict.fromkeys(texts) if text not in self._text_vectors]
         known = {**self._text_vectors, **dict(zip(fresh, self._reader.vectors(fresh)))}
         self._text_vectors = {text: known[text] for text in texts}
-        self._place = {name: place for place, name in enumerate(self._names)}
         self._changed()
-
-    @cached_property
-    def _tool_texts(self) -> ToolTexts:
-        return ToolTexts(np.array([self._text_vectors[tool_text(spec)] for spec in self.tools.values()]))
 
     def _changed(self) -> None:
         """What follows from tools and demonstrations is made anew when it is next needed."""
-        for made in ("_tool_texts", "_neighbourhood", "_columns", "_known"):
-            self.__dict__.pop(made, None)
+        self.__dict__.pop("_view", None)
 
     # ── Learning ──────────────────────────────────────────────────────────────────────────────────────────
 
@@ -318,7 +283,7 @@ class Student:
                 (self.heads.outputs, self.heads.solved()),
                 (self.clause_heads.outputs, self.clause_heads.solved()),
                 self._text_vectors,
-                (self._joining.weigher, self._joining.sureness, self._joining.text) if self._joining else None,
+                (self._joining.weigher, self._joining.sureness, self._joining.strangers) if self._joining else None,
                 self._n_since_fit,
                 self._proposer.fingerprint if self._proposer else "",
                 self._held,
@@ -388,14 +353,21 @@ class Student:
         """
         self.fit()
         self._learn_anew()
-        proposals = self._held if self._proposer is not None and self._is_trusting else {}
-        parts = zip(ids, self._left_out(ids)) if ids else ()
-        return [self._ranking(*self._evidence_of(*part, proposals.get(id), id)) for id, part in parts]
+        strangers = self._joining.strangers if self._joining else None
+        rankings = []
+        for case in one_by_one(self._lessons(), ids) if ids else ():
+            evidence, nearest = self._view.evidence(
+                case.predicted, case.clauses, case.reading, strangers, case.proposal, case.own
+            )
+            rankings.append(self._ranking(evidence, self._named(nearest)))
+        return rankings
 
     def nearest(self, reading: Reading, n: int, without: str | None = None) -> list[tuple[str, float]]:
         """Ids of the `n` demonstrations most like a request with their likeness, nearest first."""
-        rows, alike = self._neighbourhood.nearest(reading, n, without)
-        return [(self._neighbourhood.ids[row], float(likeness)) for row, likeness in zip(rows, alike)]
+        neighbourhood = self._view.neighbourhood
+        hidden = np.array([id == without for id in neighbourhood.ids]) if without is not None else None
+        rows, alike = neighbourhood.nearest(reading, n, hidden)
+        return [(neighbourhood.ids[row], float(likeness)) for row, likeness in zip(rows, alike)]
 
     def taught(self, id: str) -> Taught:
         """What was learnt from one demonstration. Raises: KeyError."""
@@ -403,13 +375,13 @@ class Student:
 
     @property
     def _is_trusting(self) -> bool:
-        return len(self._held) >= _LEAST_TAUGHT
+        return self._proposer is not None and len(self._held) >= LEAST_TAUGHT
 
     def _ranking(self, evidence: Evidence, ids: tuple[str, ...]) -> Ranking:
         found, p = self._weighed(evidence)
         if not found:
             return Ranking((), 0.0, ())
-        order = np.argsort(-p, kind="stable")[:_N_CHOSEN]
+        order = np.argsort(-p, kind="stable")[:N_CHOSEN]
         kept = [found[int(i)] for i in order]
         first = least_risk(kept, p[order])
         ranked = [first, *(i for i in range(len(kept)) if i != first)]
@@ -417,7 +389,7 @@ class Student:
         signs = sureness_signs(kept[first], found, p, evidence)
         sure = float(chance(sureness, signs[None])[0]) if sureness else float(p[order][first])
         return Ranking(
-            tuple(Candidate(kept[i], self._links_of(kept[i]), float(p[order][i])) for i in ranked), sure, ids[:3]
+            tuple(Candidate(kept[i], self._links_of(kept[i]), float(p[order][i])) for i in ranked), sure, ids
         )
 
     def _weighed(self, evidence: Evidence) -> tuple[list[Sequence_], NDArray[np.float64]]:
@@ -445,16 +417,23 @@ class Student:
     # ── Evidence ──────────────────────────────────────────────────────────────────────────────────────────
 
     @cached_property
-    def _neighbourhood(self) -> Neighbourhood:
-        return Neighbourhood(self._taught)
+    def _view(self) -> View:
+        vectors, names = (
+            self._vectors_of([form(spec) for spec in self.tools.values()]) for form in (tool_text, tool_name)
+        )
+        neighbourhood = Neighbourhood(self._taught)
+        texts = ToolTexts(self.tools, vectors, names, neighbourhood.usual(), self.options.reading.n_words)
+        outputs = Outputs(self.heads.outputs, self.clause_heads.outputs)
+        return View(list(self.tools), texts, outputs, self._counts, neighbourhood, self._view_options)
 
-    @cached_property
-    def _columns(self) -> _Columns:
-        return _Columns(self._names, self.heads, self.clause_heads, self._counts)
+    @property
+    def _view_options(self) -> ViewOptions:
+        o = self.options
+        return ViewOptions(o.use_heads, o.use_neighbours, o.text_trust)
 
-    @cached_property
-    def _known(self) -> Known:
-        return Known(self._counts, self._place, self._columns.links)
+    def _vectors_of(self, texts: Sequence[str]) -> FloatRows:
+        vectors = [self._text_vectors[text] for text in texts]
+        return np.array(vectors, dtype=np.float32).reshape(len(vectors), self._reader.dim)
 
     def _evidence(
         self, readings: Sequence[Reading], proposals: Sequence[Proposal | None]
@@ -463,174 +442,43 @@ class Student:
             return []
         predicted = self.heads.predict(self._reader.text_features(readings))
         clauses = self.clause_heads.predict(self._reader.clause_features(readings))
+        strangers = self._joining.strangers if self._joining else None
         found, start = [], 0
         for row, (reading, proposal) in enumerate(zip(readings, proposals)):
             end = start + len(reading.clauses)
-            found.append(self._evidence_of(predicted[row], clauses[start:end], reading, proposal))
+            evidence, nearest = self._view.evidence(predicted[row], clauses[start:end], reading, strangers, proposal)
+            found.append((evidence, self._named(nearest)))
             start = end
         return found
 
-    def _evidence_of(
-        self,
-        predicted: FloatRows,
-        clauses: FloatRows,
-        reading: Reading,
-        proposal: Proposal | None,
-        own: str | None = None,
-    ) -> tuple[Evidence, tuple[str, ...]]:
-        """Judge one request from the heads' outputs for it and its likeness to what was taught.
-
-        Args:
-            own: Its id, when it was taught itself and is to be judged as if it had not been.
-        """
-        o, columns = self.options, self._columns
-        left_out = self._taught[own].sequence if own is not None else None
-        nearest, alike = self._neighbourhood.nearest(reading, _N_NEIGHBOURS, own)
-        weights = np.exp((alike - alike[:1]) * _SHARPNESS)
-        weights = weights / max(float(weights.sum()), 1e-12)
-        sequences = [(self._neighbourhood.sequences[row], float(w)) for row, w in zip(nearest, weights)]
-        neighbours = [(s, w) for s, w in sequences if all(tool in self._place for tool in s)]
-        if o.use_heads:
-            tools = _picked(predicted, columns.text)
-            clause_best = _picked(clauses.max(axis=0), columns.clause)
-            any_ = 1 - np.prod(1 - np.clip(clauses, 0, 0.98), axis=0)
-            clause_any = _picked(any_, columns.clause)
-            where = clauses.argmax(axis=0) / max(len(clauses) - 1, 1)
-            said = np.where(columns.clause >= 0, _picked(where, columns.clause), 0.5)
-        else:
-            tools = np.zeros(len(self._names))
-            for sequence, weight in neighbours:
-                tools[[self._place[tool] for tool in set(sequence)]] += weight
-            clause_best, clause_any, said = tools.copy(), tools.copy(), np.full(len(tools), 0.5)
-        uses = columns.uses
-        if left_out is not None:
-            uses = uses.copy()
-            uses[[self._place[tool] for tool in set(left_out) if tool in self._place]] -= 1
-        self._add_text((tools, clause_best, clause_any), reading, uses)
-        evidence = Evidence(
-            self._place,
-            tools,
-            clause_best,
-            clause_any,
-            said,
-            predicted,
-            columns.links,
-            {n: float(predicted[column]) for n, column in columns.sizes.items()} if o.use_heads else {},
-            self._known.best(tools, predicted, _N_KNOWN),
-            neighbours if o.use_neighbours else [],
-            float(alike[0]) if len(alike) else 0.0,
-            uses < o.text_trust,
-            proposal,
-            left_out,
-        )
-        return evidence, tuple(self._neighbourhood.ids[row] for row in nearest)
-
-    def _add_text(self, scores: tuple[Floats, ...], reading: Reading, uses: Floats) -> None:
-        """What tools' texts suggest, for those taught seldom or never."""
-        trust = self.options.text_trust
-        rare = np.flatnonzero(uses < 4 * trust)
-        if not len(rare):
-            return
-        near = self._tool_texts.nearness(reading.vectors)
-        if len(rare) > _N_STRANGERS:
-            rare = rare[np.argsort(-near[rare].max(axis=1), kind="stable")[:_N_STRANGERS]]
-        signs = self._tool_texts.signs(near, scores[0], rare)
-        p = by_text(self._joining.text if self._joining else None, signs)
-        share = trust / (trust + uses[rare])
-        for score in scores:
-            score[rare] = (1 - share) * score[rare] + share * p
-
-    # ── Fitting the few joining weights ───────────────────────────────────────────────────────────────────
+    def _named(self, nearest: NDArray[np.int64]) -> tuple[str, ...]:
+        return tuple(self._view.neighbourhood.ids[row] for row in nearest[:_N_NAMED])
 
     def fit(self) -> None:
-        """Fit what joins the evidence, from demonstrations each judged as if it alone had not been taught.
+        """Fit what joins the evidence, from demonstrations each judged as if it had not been taught.
 
         Kept until something is removed, a tenth was added, or `settle` is called: one more example counts at once in
         the evidence itself, and hardly in how it is weighed.
         """
-        if self._joining is not None or len(self._taught) < _LEAST_TAUGHT:
+        if self._joining is not None or len(self._taught) < LEAST_TAUGHT:
             return
         self._learn_anew()
         self._n_since_fit = 0
-        pool = self._held if self._proposer is not None and self._is_trusting else self._taught
-        ids = sorted(pool, key=_digest)[: self.options.n_fit]
-        left = self._left_out(ids)
-        self._joining = Joining(text=self._fit_text(ids, left))
-        groups, right, outcomes = [], [], []
-        for id, parts in zip(ids, left):
-            gold = self._taught[id].sequence
-            evidence, _ = self._evidence_of(*parts, self._held.get(id) if pool is self._held else None, id)
-            grounds = Grounds(evidence, self._counts)
-            found = candidates(grounds, self.options.n_free)
-            if not found:
-                continue
-            signs = features(found, grounds)
-            outcomes.append((gold, found, signs, evidence))
-            best = best_of(found, gold)
-            if best is not None:
-                groups.append(signs)
-                right.append(best)
-        if len(groups) < 10:
-            return
-        weigher = fit_weigher(groups, right)
-        self._joining = Joining(weigher, _fit_sureness(weigher, outcomes), self._joining.text)
+        self._joining = fit(self._lessons())
 
-    def _left_out(self, ids: Sequence[str]) -> list[tuple[FloatRows, FloatRows, Reading]]:
-        """The heads' outputs for demonstrations, each as if it had not been taught."""
-        chosen = [self._taught[id] for id in ids]
-        readings = [one.reading for one in chosen]
-        if not self.options.use_heads:
-            nothing = np.zeros((1, 0), dtype=np.float32)
-            return [(nothing[0], nothing, reading) for reading in readings]
-        predicted = self.heads.leave_out(
-            self._reader.text_features(readings), [targets_of(one.sequence) for one in chosen]
-        )
-        targets: list[Target] = [dict.fromkeys(tools, 1.0) for one in chosen for tools in one.clause_tools]
-        sizes = [len(reading.clauses) for reading in readings]
-        clauses = self.clause_heads.leave_out(self._reader.clause_features(readings), targets, sizes)
-        ends = np.cumsum(sizes)
-        return [(predicted[k], clauses[end - sizes[k] : end], readings[k]) for k, end in enumerate(ends)]
-
-    def _fit_text(self, ids: Sequence[str], left: Sequence[tuple[FloatRows, FloatRows, Reading]]) -> Weigher | None:
-        """How far a text alone can be trusted, seen on taught tools as if their own column were missing."""
-        signs, right = [], []
-        for id, (predicted, _, reading) in list(zip(ids, left))[:300]:
-            if not self.options.use_heads:
-                break
-            tools = _picked(predicted, self._columns.text)
-            near = self._tool_texts.nearness(reading.vectors)
-            mine = [self._place[tool] for tool in set_of(self._taught[id].sequence) if tool in self._place]
-            others = [int(k) for k in np.argsort(-near.max(axis=1), kind="stable")[:30] if k not in mine]
-            signs.append(self._tool_texts.signs(near, tools, [*mine, *others]))
-            right += [True] * len(mine) + [False] * len(others)
-        return fit_logistic(np.vstack(signs), right) if any(right) else None
+    def _lessons(self) -> Lessons:
+        o, held = self.options, self._held if self._is_trusting else {}
+        heads = (self.heads, self.clause_heads)
+        return Lessons(self._taught, held, self._reader, *heads, self._view, self._view_options, o.n_fit, o.n_free)
 
 
 def tool_text(spec: ToolSpec) -> str:
     """A tool's name and description, as they are encoded."""
-    return f"{spec.name.replace('_', ' ')}: {spec.description}"
+    return f"{tool_name(spec)}: {spec.description}"
 
 
-def _digest(text: str) -> bytes:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
-
-
-def _picked(scores: FloatRows | Floats, columns: NDArray[np.int64]) -> Floats:
-    """Scores in the order of the tools on offer; 0 for tools without a column."""
-    return np.where(columns >= 0, np.append(scores, 0.0)[columns], 0.0).astype(np.float64)
-
-
-def _fit_sureness(
-    weigher: Weigher, outcomes: Sequence[tuple[Sequence_, list[Sequence_], NDArray[np.float64], Evidence]]
-) -> Weigher | None:
-    rows, right = [], []
-    for gold, found, signs, evidence in outcomes:
-        p = weigher.probabilities(signs)
-        order = np.argsort(-p, kind="stable")[:_N_CHOSEN]
-        first = found[int(order[least_risk([found[int(i)] for i in order], p[order])])]
-        rows.append(sureness_signs(first, found, p, evidence))
-        right.append(set_of(first) == set_of(gold))
-    return fit_logistic(np.array(rows), right) if any(right) and not all(right) else None
+def tool_name(spec: ToolSpec) -> str:
+    return spec.name.replace("_", " ")
 
 
 def _prior(weights: Mapping[str, float]) -> Weigher:

@@ -16,6 +16,7 @@ from hearth.planning.reading import FloatRows, Reading, likeness_of_texts
 from hearth.types import Demonstration, ToolSpec
 
 _STEP_PREFIX = re.compile(r"^step \d+[:.]? *(call \S+ *(to )?)?", re.IGNORECASE)
+_N_USUAL = 256
 _N_LOOKED_AT = 200
 """So many demonstrations, nearest by their sentence vectors and words, are compared in full."""
 
@@ -79,16 +80,21 @@ class Neighbourhood:
         readings = [taught[id].reading for id in self.ids]
         self._pooled = np.array([reading.pooled for reading in readings], dtype=np.float32)
         width = self._pooled.shape[-1] // 4 if readings else 0
-        self._sentences = np.ascontiguousarray(self._pooled[:, :width]) if readings else self._pooled
+        self._sentences = np.ascontiguousarray(self._pooled[:, :width]) if readings else np.zeros((0, 0), np.float32)
         self._by_word = np.array([reading.words for reading in readings], dtype=np.float32).T.copy()
 
+    def usual(self) -> FloatRows:
+        """Unit vectors of some requests, spread evenly over the ids."""
+        some = self._sentences[:: max(len(self.ids) // _N_USUAL, 1)][:_N_USUAL]
+        return np.asarray(some / np.maximum(np.linalg.norm(some, axis=1, keepdims=True), 1e-6), dtype=np.float32)
+
     def nearest(
-        self, reading: Reading, n: int, without: str | None = None
+        self, reading: Reading, n: int, hidden: NDArray[np.bool_] | None = None
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Rows of the `n` most alike, nearest first, with their likeness (1 for the same text).
 
         Args:
-            without: An id to pass over.
+            hidden: Rows to pass over, shape [n_taught].
         """
         if not self.ids:
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32)
@@ -96,13 +102,13 @@ class Neighbourhood:
         words = reading.words[used].astype(np.float32) @ self._by_word[used]
         sentence = reading.pooled[: self._sentences.shape[1]].astype(np.float32)
         rough = likeness_of_texts(self._sentences @ sentence, words, is_rough=True)
-        if without is not None:
-            rough[self.place[without]] = -np.inf
+        if hidden is not None:
+            rough[hidden] = -np.inf
         rows = np.arange(len(rough))
         if len(rough) > _N_LOOKED_AT:
             rows = np.sort(np.argpartition(-rough, _N_LOOKED_AT)[:_N_LOOKED_AT])
-        if without is not None:
-            rows = rows[rows != self.place[without]]
+        if hidden is not None:
+            rows = rows[~hidden[rows]]
         alike = likeness_of_texts(self._pooled[rows] @ reading.pooled.astype(np.float32), words[rows])
         best = np.argsort(-alike, kind="stable")[:n]
         return rows[best], alike[best]

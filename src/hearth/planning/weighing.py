@@ -28,18 +28,31 @@ class Weigher:
         return np.asarray(p / p.sum(), dtype=np.float64)
 
 
-def fit_weigher(groups: Sequence[Floats], right: Sequence[int], penalty: float = 0.01) -> Weigher:
+def fit_weigher(
+    groups: Sequence[Floats],
+    right: Sequence[int],
+    penalty: float = 0.01,
+    *,
+    free: NDArray[np.bool_] | None = None,
+    fixed: Weigher | None = None,
+) -> Weigher:
     """Weights under which the right candidates are likeliest.
 
     Args:
         groups: Features of each request's candidates, shape [n_candidates, n_features].
         right: Row of the right one in each group.
+        free: Which weights to fit; None is all.
+        fixed: Gives the others, 0 when left out.
     Source:
         Conditional logit: McFadden 1974; Newton's method with halving.
     """
     stacked = np.vstack(groups)
     mean, spread = stacked.mean(axis=0), stacked.std(axis=0) + 1e-9
-    x = (stacked - mean) / spread
+    free = np.ones(stacked.shape[1], dtype=np.bool_) if free is None else free
+    given = np.zeros(len(stacked))
+    if fixed is not None:
+        given = ((stacked - fixed.mean) / fixed.spread)[:, ~free] @ fixed.weights[~free]
+    x = ((stacked - mean) / spread)[:, free]
     starts = np.cumsum([0, *(len(group) for group in groups[:-1])])
     owner = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
     chosen = starts + np.asarray(right)
@@ -47,7 +60,7 @@ def fit_weigher(groups: Sequence[Floats], right: Sequence[int], penalty: float =
     n = len(groups)
 
     def loss(w: Floats) -> tuple[float, Floats]:
-        z = x @ w
+        z = x @ w + given
         top = np.maximum.reduceat(z, starts)
         e = np.exp(z - top[owner])
         total = np.add.reduceat(e, starts)
@@ -71,7 +84,12 @@ def fit_weigher(groups: Sequence[Floats], right: Sequence[int], penalty: float =
         w, value, p = fresh, fresh_value, fresh_p
         if np.abs(size * step).max() < 1e-5:
             break
-    return Weigher(mean, spread, w)
+    weights = np.zeros(len(free))
+    weights[free] = w
+    if fixed is not None:
+        mean, spread = np.where(free, mean, fixed.mean), np.where(free, spread, fixed.spread)
+        weights = np.where(free, weights, fixed.weights)
+    return Weigher(mean, spread, weights)
 
 
 def fit_logistic(features: Floats, is_right: Sequence[bool], penalty: float = 0.01) -> Weigher:

@@ -1,0 +1,255 @@
+"""The few weights that join a student's evidence, fitted from what it was taught as if it had not been taught.
+
+For the weighing of candidates each demonstration is left out alone; to see how far the texts of tools can be trusted,
+all that use some tools are left out together.
+
+The fit depends on the set of demonstrations and not on their order.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hearth.models.heads import Heads, Target
+from hearth.planning.candidates import Evidence, Grounds, Sequence_, candidates, set_of
+from hearth.planning.deciding import best_of, least_risk, sureness_signs
+from hearth.planning.reading import FloatRows, Reader, Reading
+from hearth.planning.signs import FEATURES, RARE_FEATURES, features
+from hearth.planning.taught import Taught, targets_of
+from hearth.planning.view import Outputs, View, ViewOptions, counts_of
+from hearth.planning.weighing import Weigher, fit_logistic, fit_weigher
+from hearth.protocols import Proposal
+
+LEAST_TAUGHT = 20
+N_CHOSEN = 12
+_LEAST_GROUPS = 10
+_LEAST_HIDDEN = 100
+"""With fewer demonstrations no tools are hidden."""
+_EXAMPLES = (0, 1, 4)
+"""One view for each, in which hidden tools have so many examples left."""
+_HIDDEN_SHARE = 0.12
+"""Of the tools, in one view."""
+_MOST_TOUCHED = 0.3
+"""Of the demonstrations, in one view."""
+_N_TOUCHED, _N_OTHERS = 120, 60
+
+
+@dataclass(frozen=True, slots=True)
+class Joining:
+    """The weights, all fitted together."""
+
+    weigher: Weigher | None = None
+    """Of candidates."""
+    sureness: Weigher | None = None
+    strangers: Weigher | None = None
+    """Of the signs for hardly taught tools."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lessons:
+    """What there is to fit from."""
+
+    taught: Mapping[str, Taught]
+    held: Mapping[str, Proposal]
+    """Proposals of a trained model; where there are any, only these demonstrations are fitted on."""
+    reader: Reader
+    heads: Heads
+    clause_heads: Heads
+    view: View
+    """Of everything."""
+    options: ViewOptions
+    n_fit: int
+    n_free: int
+
+
+class Case(NamedTuple):
+    """A demonstration and what would be known of it, had it not been taught."""
+
+    gold: Sequence_
+    predicted: FloatRows
+    clauses: FloatRows
+    reading: Reading
+    proposal: Proposal | None
+    own: tuple[int, Sequence_] | None
+    strangers: tuple[NDArray[np.int64], NDArray[np.float64]] | None = None
+
+
+def _with_strangers(view: View, cases: Sequence[Case]) -> list[Case]:
+    found = []
+    for case in cases:
+        looks, _ = view.looks(case.predicted, case.clauses)
+        uses = view.uses_without(case.own[1] if case.own else None)
+        found.append(case._replace(strangers=view.strangers(looks, case.reading, uses)))
+    return found
+
+
+def fit(lessons: Lessons) -> Joining:
+    """Weights for a student taught at least LEAST_TAUGHT demonstrations; None for those that cannot be fitted."""
+    pool = lessons.held or lessons.taught
+    ids = sorted(pool, key=digest)[: lessons.n_fit]
+    cases = one_by_one(lessons, ids)
+    views = _hidden_views(lessons)
+    cases = _with_strangers(lessons.view, cases)
+    views = [(view, _with_strangers(view, mine)) for view, mine in views]
+    strangers = _fit_strangers([(lessons.view, cases), *views]) if views else None
+    outcomes = [_outcome(lessons, lessons.view, case, strangers) for case in cases]
+    weigher = _fit_weights(outcomes)
+    if weigher is None:
+        return Joining(strangers=strangers)
+    hidden = [_outcome(lessons, view, case, strangers) for view, mine in views for case in mine]
+    weigher = _fit_weights(hidden, weigher) or weigher
+    return Joining(weigher, _fit_sureness(weigher, outcomes), strangers)
+
+
+def digest(text: str) -> bytes:
+    """Puts ids into an order that has nothing to do with when they were taught."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+
+
+# ── Demonstrations as if they had not been taught ─────────────────────────────────────────────────────────
+
+
+def one_by_one(lessons: Lessons, ids: Sequence[str]) -> list[Case]:
+    """Demonstrations, each as if it alone had not been taught."""
+    return _cases(lessons, ids, is_together=False)
+
+
+def _cases(lessons: Lessons, ids: Sequence[str], *, is_together: bool) -> list[Case]:
+    """Each as if it alone, or all of them together, had not been taught."""
+    chosen = [lessons.taught[id] for id in ids]
+    readings = [one.reading for one in chosen]
+    sizes = [len(reading.clauses) for reading in readings]
+    if lessons.options.use_heads:
+        text, texts = lessons.reader.text_features(readings), [targets_of(one.sequence) for one in chosen]
+        predicted = lessons.heads.leave_out(text, texts, [len(ids)] if is_together else None)
+        targets: list[Target] = [dict.fromkeys(tools, 1.0) for one in chosen for tools in one.clause_tools]
+        rows = lessons.reader.clause_features(readings)
+        clauses = lessons.clause_heads.leave_out(rows, targets, [len(rows)] if is_together else sizes)
+    else:
+        predicted, clauses = np.zeros((len(ids), 0), np.float32), np.zeros((sum(sizes), 0), np.float32)
+    ends = np.cumsum(sizes)
+    return [
+        Case(
+            one.sequence,
+            predicted[k],
+            clauses[end - size : end],
+            one.reading,
+            lessons.held.get(id),
+            None if is_together else (lessons.view.neighbourhood.place[id], one.sequence),
+        )
+        for k, (id, one, size, end) in enumerate(zip(ids, chosen, sizes, ends))
+    ]
+
+
+def _hidden_views(lessons: Lessons) -> list[tuple[View, list[Case]]]:
+    """Views in which some tools have few examples or none, with requests that use them and requests that do not."""
+    if len(lessons.taught) < _LEAST_HIDDEN or not lessons.options.use_heads:
+        return []
+    found = []
+    for n_examples in _EXAMPLES:
+        touched, others = _hide(lessons, n_examples)
+        gone = [*touched, *others]
+        # Only the proposals of a model that knew a tool can be had: with it hidden, there is none to go by.
+        cases = [case._replace(proposal=None) for case in _cases(lessons, gone, is_together=True)]
+        base = lessons.view
+        hidden = np.zeros(len(base.neighbourhood.ids), dtype=np.bool_)
+        hidden[[base.neighbourhood.place[id] for id in gone]] = True
+        out = set(gone)
+        counts = counts_of([one.sequence for id, one in lessons.taught.items() if id not in out])
+        outputs = Outputs(lessons.heads.outputs, lessons.clause_heads.outputs)
+        view = View(base.names, base.texts, outputs, counts, base.neighbourhood, lessons.options, hidden)
+        found.append((view, [*cases[:_N_TOUCHED], *cases[len(touched) :]]))
+    return found
+
+
+def _hide(lessons: Lessons, n_examples: int) -> tuple[list[str], list[str]]:
+    """Ids of demonstrations that use some tools, all but a few of each, and of some that do not."""
+    counts, place = lessons.view.counts, lessons.view.place
+    ids = sorted(lessons.taught, key=digest)
+    tools = sorted((tool for tool in counts.tools if tool in place), key=lambda tool: digest(f"{n_examples} {tool}"))
+    chosen: dict[str, int] = {}
+    n_touched = 0
+    for tool in tools:
+        if len(chosen) >= _HIDDEN_SHARE * len(tools):
+            break
+        if n_touched + counts.tools[tool] <= _MOST_TOUCHED * len(ids):
+            chosen[tool] = 0
+            n_touched += counts.tools[tool]
+    touched, others = [], []
+    for id in ids:
+        mine = chosen.keys() & set(lessons.taught[id].sequence)
+        if not mine:
+            others.append(id)
+        elif any(chosen[tool] < n_examples for tool in mine):
+            for tool in mine:
+                chosen[tool] += 1
+        else:
+            touched.append(id)
+    return touched, others[:_N_OTHERS]
+
+
+# ── Fits ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class _Outcome(NamedTuple):
+    gold: Sequence_
+    found: list[Sequence_]
+    signs: NDArray[np.float64]
+    evidence: Evidence
+
+
+def _outcome(lessons: Lessons, view: View, case: Case, strangers: Weigher | None) -> _Outcome:
+    evidence, _ = view.evidence(
+        case.predicted, case.clauses, case.reading, strangers, case.proposal, case.own, case.strangers
+    )
+    grounds = Grounds(evidence, view.counts)
+    found = candidates(grounds, lessons.n_free)
+    return _Outcome(case.gold, found, features(found, grounds), evidence)
+
+
+def _fit_weights(outcomes: Sequence[_Outcome], fixed: Weigher | None = None) -> Weigher | None:
+    """Weights under which right candidates win.
+
+    Args:
+        fixed: Keep these, and fit what concerns hardly taught tools alone.
+    """
+    groups, right = [], []
+    for outcome in outcomes:
+        best = best_of(outcome.found, outcome.gold)
+        if best is not None:
+            groups.append(outcome.signs)
+            right.append(best)
+    if len(groups) < _LEAST_GROUPS:
+        return None
+    free = np.array([(name in RARE_FEATURES) == (fixed is not None) for name in FEATURES])
+    return fit_weigher(groups, right, free=free, fixed=fixed)
+
+
+def _fit_strangers(views: Sequence[tuple[View, Sequence[Case]]]) -> Weigher | None:
+    signs, right = [], []
+    for view, cases in views:
+        for case in cases:
+            if case.strangers is not None and len(case.strangers[0]):
+                rows, mine = case.strangers
+                wanted = set(case.gold)
+                signs.append(mine)
+                right += [view.names[row] in wanted for row in rows]
+    return fit_logistic(np.vstack(signs), right, penalty=1e-4) if any(right) and not all(right) else None
+
+
+def _fit_sureness(weigher: Weigher, outcomes: Sequence[_Outcome]) -> Weigher | None:
+    rows, right = [], []
+    for outcome in outcomes:
+        if outcome.found:
+            p = weigher.probabilities(outcome.signs)
+            order = np.argsort(-p, kind="stable")[:N_CHOSEN]
+            first = outcome.found[int(order[least_risk([outcome.found[int(i)] for i in order], p[order])])]
+            rows.append(sureness_signs(first, outcome.found, p, outcome.evidence))
+            right.append(set_of(first) == set_of(outcome.gold))
+    return fit_logistic(np.array(rows), right) if any(right) and not all(right) else None
