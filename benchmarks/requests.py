@@ -72,8 +72,8 @@ def main() -> None:
             nearest = int(np.argmax(floor @ encoder.encode([line.request])[0]))
             copies.append(shipped_demonstrations()[nearest].plan)
         results[path.stem] = {
-            "recall": _summary([judge(g, r, p, specs) for g, r, p in zip(gold, raw, plans)]),
-            "floor_nearest_copied": _summary([judge(g, r, p, specs) for g, r, p in zip(gold, raw, copies)]),
+            "recall": summary([judge(g, r, p, specs) for g, r, p in zip(gold, raw, plans)]),
+            "floor_nearest_copied": summary([judge(g, r, p, specs) for g, r, p in zip(gold, raw, copies)]),
         }
         if os.environ.get("SHOW"):
             _show(gold, raw, plans, specs)
@@ -133,7 +133,7 @@ def _plain(text: str) -> str:
     return _ARTICLE.sub("", " ".join(text.split()).strip(" .!?")).lower()
 
 
-def _summary(judged: Sequence[Judged]) -> dict[str, object]:
+def summary(judged: Sequence[Judged]) -> dict[str, object]:
     inside = [j for j in judged if j.in_scope]
     outside = [j for j in judged if not j.in_scope]
     return {
