@@ -170,12 +170,16 @@ def test_bad_lines_are_named_passed_over_and_counted(run: Run, tmp_path: Path) -
         file.write("{ not json\n")
     code, _, said = planning(run, tmp_path / "out.json", test=test)
     found = json.loads((tmp_path / "out.json").read_text())
-    assert code == 6
+    assert code == 0
     assert f"passed over: {test}:13: the id 'test-0' is used twice, first on line 1" in said
     assert f"passed over: {test}:14: demonstration 'test-14' uses the unknown tool 'fly_to'" in said
     assert f"passed over: {test}:16: not a JSON object" in said
     assert "left out: 1 test requests without a plan" in said
     assert (found["n"], found["n_test_passed_over"], found["n_test_without_plan"]) == (12, 3, 1)
+    code, _, said = planning(run, tmp_path / "strict.json", "--strict", test=test)
+    assert code == 3
+    assert f"{test}:13: the id 'test-0' is used twice" in said
+    assert not (tmp_path / "strict.json").exists()
 
 
 def test_requests_that_were_taught_are_warned_of(run: Run, tmp_path: Path) -> None:

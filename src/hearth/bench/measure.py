@@ -56,20 +56,21 @@ class Files:
         tools: Path,
         train_tools: Path | None = None,
         graph: Path | None = None,
+        *,
+        is_strict: bool = False,
         progress: Progress = SILENT,
     ) -> Files:
-        """Read and check all files; bad lines are passed over, said and counted.
+        """Read and check all files; bad lines are passed over, said and counted, unless `is_strict`.
 
         Raises:
-            RequestError: A file cannot be read, holds nothing usable, or the two files share no tool at all with what
-                they are planned with.
+            RequestError: A file cannot be read or holds nothing usable; or has a bad line, when `is_strict`.
             RegistryError: A tool file is wrong.
         """
         specs = read_tool_file(tools)
         taught_specs = read_tool_file(train_tools) if train_tools else specs
         links = read_graph(graph) if graph else None
-        taught = read_plans(train, {**specs, **taught_specs}, skip_bad=True)
-        asked = read_plans(test, specs, skip_bad=True)
+        taught = read_plans(train, {**specs, **taught_specs}, skip_bad=not is_strict)
+        asked = read_plans(test, specs, skip_bad=not is_strict)
         for fault in (*taught.faults, *asked.faults):
             progress.say(f"passed over: {fault}")
         with_plan = [row for row, d in enumerate(asked.demonstrations) if d.plan.steps]
@@ -97,10 +98,6 @@ class Files:
             "n_test_in_train": n_known,
         }
         return cls(taught, asked.subset(with_plan), links, facts)
-
-    @property
-    def n_passed_over(self) -> int:
-        return len(self.train.faults) + len(self.test.faults)
 
 
 def student_options(seed: int, n_fit: int | None = None) -> StudentOptions:

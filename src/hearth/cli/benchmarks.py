@@ -13,7 +13,10 @@ from hearth.terminal import clean
 # Suites, encoder and pictures are imported by the commands that need them: `hearth --help` answers at once.
 
 _FILE = click.Path(path_type=Path)
-_PARTLY = 6
+
+
+strict_option = click.option("--strict", is_flag=True, help="Stop at the first line that cannot be used.")
+seed_option = click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 
 
 @click.group()
@@ -36,7 +39,8 @@ def bench() -> None:
     help="The whole student, solved heads alone, or neighbours alone.",
 )
 @click.option("--fast", is_flag=True, help="Without tier two: under a minute.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@strict_option
+@seed_option
 def planning(
     train: Path,
     test: Path,
@@ -46,12 +50,13 @@ def planning(
     out: Path,
     method: str,
     fast: bool,
+    strict: bool,
     seed: int,
-) -> int:
+) -> None:
     """Learn from one file, plan another, compare.
 
     Prints a table and writes flat JSON. Where a test request lists its `tools`, only those are offered. Lines that
-    cannot be used are named and passed over; the exit code is then 6.
+    cannot be used are named, passed over and counted.
     """
     from hearth.bench.measure import Files, measure_planning
     from hearth.bench.progress import Progress
@@ -62,14 +67,13 @@ def planning(
 
     check_writable(out)
     progress = Progress(sys.stderr)
-    files = Files.read(train, test, tools, train_tools, graph, progress)
+    files = Files.read(train, test, tools, train_tools, graph, is_strict=strict, progress=progress)
     chosen = next(known for known in METHODS if known == method)
     document = measure_planning(
         files, MiniLMEncoder.open(), method=chosen, seed=seed, is_fast=fast, progress=progress
     )  # fmt: skip
     write_json(out, document)
     click.echo(clean("\n".join([*planning_lines(document), f"{'written to':<14}{out}"])))
-    return _PARTLY if files.n_passed_over else 0
 
 
 @bench.command()
@@ -93,7 +97,8 @@ def planning(
     help="Beside the student: recall, heads, finetune, replay, with commas between (default: all).",
 )
 @click.option("--fast", is_flag=True, help="Without trained methods, on 150 test requests: under a minute.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@strict_option
+@seed_option
 def continual(
     train: Path,
     test: Path,
@@ -104,8 +109,9 @@ def continual(
     png: Path | None,
     methods: str,
     fast: bool,
+    strict: bool,
     seed: int,
-) -> int:
+) -> None:
     """Learn a stream round by round, testing all tasks after each.
 
     Prints a table, writes JSON (the student's keys at the top, each method's below) and curves as a picture.
@@ -128,7 +134,7 @@ def continual(
     check_writable(out)
     check_writable(picture)
     progress = Progress(sys.stderr)
-    files = Files.read(train, test, tools, progress=progress)
+    files = Files.read(train, test, tools, is_strict=strict, progress=progress)
     document = measure_continual(
         files,
         MiniLMEncoder.open(),
@@ -142,4 +148,3 @@ def continual(
     write_json(out, document)
     write_bytes(picture, continual_png(document))
     click.echo(clean("\n".join([*continual_lines(document), f"{'written to':<14}{out}, {picture}"])))
-    return _PARTLY if files.n_passed_over else 0
