@@ -266,7 +266,15 @@ class Teacher(Protocol):
 
     name: str
 
-    def label(self, requests: Iterable[Request], tools: Mapping[str, ToolSpec]) -> Iterable[Plan | Refusal]: ...
+    def label(self, requests: Iterable[Request], tools: Mapping[str, ToolSpec]) -> Iterable[Plan | Refusal]:
+        """One answer per request, in order; a request is asked about when its answer is taken. Never raises for one.
+
+        Returns:
+            Plans that call offered tools only. A refusal of kind `out_of_scope` says that no tool serves the request;
+            of any other kind, that there is no answer, and why: nothing is learnt from it. Where nobody was asked, its
+            `planner` is empty.
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ import json
 import keyword
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
 from typing import NoReturn
@@ -26,7 +26,7 @@ import httpx
 
 from hearth.errors import EgressError, NotFound, SandboxError, ToolError, WrongType
 from hearth.functions import from_plain, to_plain
-from hearth.protocols import CallContext, Egress, FileStat, Memory, MemoryHit, Planner, Tool, Workspace
+from hearth.protocols import CallContext, Egress, FileStat, Memory, MemoryHit, Planner, Teacher, Tool, Workspace
 from hearth.sandbox import N_MAX_NAME_BYTES, folder_parts, path_parts
 from hearth.types import Context, Label, Plain, Plan, Refusal, Request, Ruling, ToolSpec
 
@@ -439,7 +439,7 @@ def check_planner(
             _check_structure(reply, offered, where)
 
 
-def _check_structure(plan: Plan, tools: Mapping[str, ToolSpec], where: str) -> None:
+def _check_structure(plan: Plan, tools: Mapping[str, ToolSpec], where: str, *, is_filled: bool = True) -> None:
     assert plan.steps, f"{where} gave a plan without steps; return a Refusal"
     assert 0.0 <= plan.confidence <= 1.0, f"{where} gave confidence {plan.confidence!r}; expected 0 to 1"
     for index, step in enumerate(plan.steps):
@@ -452,7 +452,7 @@ def _check_structure(plan: Plan, tools: Mapping[str, ToolSpec], where: str) -> N
                 f"{where}: step {index}: {name}={value!r} is not one of {parameter.enum}"
             )
         for parameter in spec.parameters:
-            assert not parameter.is_required or parameter.name in step.arguments, (
+            assert not (is_filled and parameter.is_required) or parameter.name in step.arguments, (
                 f"{where}: step {index} lacks the required {step.tool}.{parameter.name}"
             )
         wrong = [k for k in step.needs() if not 0 <= k < len(plan.steps) or k == index]
@@ -461,6 +461,66 @@ def _check_structure(plan: Plan, tools: Mapping[str, ToolSpec], where: str) -> N
     while ready := {index for index, needs in waiting.items() if not needs & waiting.keys()}:
         waiting = {index: needs for index, needs in waiting.items() if index not in ready}
     assert not waiting, f"{where}: steps {sorted(waiting)} wait for one another"
+
+
+# ── What a teacher must keep ──────────────────────────────────────────────────────────────────────────────
+
+
+class ScriptedTeacher:
+    """A `protocols.Teacher` that knows the answer to each request's text; `asked` keeps what it was asked."""
+
+    def __init__(self, answers: Mapping[str, Plan | Refusal], name: str = "scripted") -> None:
+        self.name = name
+        self.asked: list[str] = []
+        self._answers = dict(answers)
+
+    def label(self, requests: Iterable[Request], tools: Mapping[str, ToolSpec]) -> Iterator[Plan | Refusal]:  # noqa: ARG002
+        for request in requests:
+            self.asked.append(request.text)
+            unknown = Refusal("unreadable", f"no answer is scripted for {request.text[:80]!r}", planner=self.name)
+            yield self._answers.get(request.text, unknown)
+
+
+def check_teacher(teacher: Teacher, tools: Mapping[str, ToolSpec], requests: Sequence[str] = ()) -> None:
+    """Hold `teacher` to what learning relies on.
+
+    Checked for empty, huge, binary-like and foreign texts and for `requests`, with `tools` and with none: one answer
+    per request, in order, taken one at a time; each is a structurally sound plan of offered tools or a refusal that
+    gives a reason, never an exception; a blank request gets no plan; the inputs are not mutated.
+
+    Raises:
+        AssertionError: The contract is broken; names the teacher and the request.
+    """
+    assert teacher.name, f"{type(teacher).__name__} has no name; agreement is recorded under it"
+    texts = ["", " \n ", "remind me " * 12_000, "\0\x01\ufffd" * 50, "\ud800", "提醒我明天九点浇水", *requests]
+    asked = [Request(text, FIXED_NOW) for text in texts]
+    for offered in (tools, {}):
+        kept = copy.deepcopy((asked, dict(offered)))
+        n_read = 0
+
+        def reading() -> Iterator[Request]:
+            nonlocal n_read
+            for request in asked:
+                n_read += 1
+                yield request
+
+        answers = iter(teacher.label(reading(), offered))
+        for place, text in enumerate(texts):
+            where = f"{teacher.name}.label({text[:40]!r}, {len(offered)} tools)"
+            try:
+                answer = next(answers)
+            except StopIteration:
+                raise AssertionError(f"{where} gave no answer; give one per request") from None
+            except Exception as error:
+                raise AssertionError(f"{where} raised {type(error).__name__}: {error}; return a Refusal") from error
+            assert n_read <= place + 1, f"{where} read ahead; a request is asked about when its answer is taken"
+            if isinstance(answer, Refusal):
+                assert answer.reason.strip(), f"{where} refused without a reason"
+                continue
+            assert text.strip(), f"{where} planned something for a blank request"
+            _check_structure(answer, offered, where, is_filled=False)
+        assert next(answers, None) is None, f"{teacher.name} gave more answers than there were requests"
+        assert (asked, dict(offered)) == kept, f"{teacher.name}.label mutated its inputs"
 
 
 # ── What a workspace must keep ────────────────────────────────────────────────────────────────────────────

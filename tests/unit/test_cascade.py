@@ -7,7 +7,9 @@ from collections.abc import Mapping
 import pytest
 
 from hearth.errors import PlannerError
+from hearth.planning.agreement import Agreements, comparison
 from hearth.planning.cascade import Cascade
+from hearth.store import Store
 from hearth.testing import FIXED_NOW
 from hearth.types import Context, Offer, Plan, Refusal, Request, Step, ToolSpec
 
@@ -74,3 +76,67 @@ def test_a_blank_request_goes_no_further() -> None:
     answer = Cascade([Fixed(UNREADABLE), second]).plan(Request(" \n", FIXED_NOW), Context(), {})
     assert answer is UNREADABLE
     assert second.n_asked == 0
+
+
+# ── The teacher ───────────────────────────────────────────────────────────────────────────────────────────
+
+TAUGHT = Plan((Step("current_time"),), confidence=0.75, planner="language:x")
+OTHER = Plan((Step("set_timer"),), confidence=0.9, planner="first")
+
+
+def outcome(store: Store, planner: str) -> list[tuple[bool, float, bool]]:
+    return [(o.is_right, o.share, o.is_drawn) for o in Agreements(store).outcomes(planner)]
+
+
+def test_a_sure_plan_does_not_ask_the_teacher(store: Store) -> None:
+    teacher = Fixed(TAUGHT)
+    assert Cascade([Fixed(SURE)], teacher=teacher, agreements=Agreements(store)).plan(REQUEST, Context(), {}) is SURE
+    assert teacher.n_asked == 0
+
+
+def test_an_unsure_plan_asks_the_teacher_and_the_agreement_is_kept(store: Store) -> None:
+    cascade = Cascade([Fixed(UNSURE)], teacher=Fixed(TAUGHT), agreements=Agreements(store))
+    assert cascade.plan(REQUEST, Context(), {}) is TAUGHT
+    assert outcome(store, "unsure") == [(True, 1.0, False)]
+
+
+def test_by_lot_a_sure_plan_is_compared_too(store: Store) -> None:
+    cascade = Cascade([Fixed(OTHER)], teacher=Fixed(TAUGHT), agreements=Agreements(store), compared_share=1.0)
+    assert cascade.plan(REQUEST, Context(), {}) is TAUGHT
+    assert outcome(store, "first") == [(False, 1.0, True)]
+
+
+@pytest.mark.parametrize("answer", [NO, PlannerError("unreachable"), PARTIAL])
+def test_a_teacher_with_nothing_better_changes_nothing(answer: Plan | Refusal | PlannerError, store: Store) -> None:
+    cascade = Cascade([Fixed(SURE)], teacher=Fixed(answer), agreements=Agreements(store), compared_share=1.0)
+    assert cascade.plan(REQUEST, Context(), {}) is SURE
+
+
+def test_a_blank_request_is_not_put_to_the_teacher(store: Store) -> None:
+    teacher = Fixed(TAUGHT)
+    cascade = Cascade([Fixed(UNREADABLE)], teacher=teacher, agreements=Agreements(store), compared_share=1.0)
+    assert cascade.plan(Request(" ", FIXED_NOW), Context(), {}) is UNREADABLE
+    assert teacher.n_asked == 0
+
+
+def test_the_threshold_is_that_of_the_settings_until_enough_is_known(store: Store) -> None:
+    agreements = Agreements(store)
+    cascade = Cascade([Fixed(SURE)], confident=0.6, teacher=Fixed(TAUGHT), agreements=agreements)
+    assert cascade.threshold("first") == 0.6
+    made = comparison(REQUEST, SURE, "teacher", SURE, {}, is_drawn=True)
+    for _ in range(60):
+        agreements.note(made)
+    assert cascade.threshold("first") == 0.6, "read once, until something is noted through the cascade"
+    fresh = Cascade([Fixed(SURE)], confident=0.6, teacher=Fixed(TAUGHT), agreements=agreements)
+    assert fresh.threshold("first") == 0.85, "the surest of those that cost the same"
+    assert fresh.threshold("another") == 0.6
+
+
+def test_a_planner_that_is_often_wrong_is_asked_about_however_sure_it_is(store: Store) -> None:
+    agreements = Agreements(store)
+    for k in range(60):
+        agreements.note(comparison(REQUEST, SURE, "teacher", SURE if k % 2 else NO, {}, is_drawn=True))
+    teacher = Fixed(TAUGHT)
+    cascade = Cascade([Fixed(SURE)], teacher=teacher, agreements=agreements)
+    assert cascade.plan(REQUEST, Context(), {}) is TAUGHT
+    assert teacher.n_asked == 1
