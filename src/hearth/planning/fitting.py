@@ -20,7 +20,7 @@ from hearth.models.heads import Heads, Target
 from hearth.planning.candidates import Evidence, Grounds, Sequence_, candidates, set_of
 from hearth.planning.deciding import best_of, least_risk, sureness_signs
 from hearth.planning.reading import FloatRows, Reader, Reading
-from hearth.planning.signs import FEATURES, RARE_FEATURES, features
+from hearth.planning.signs import FEATURES, RARE_FEATURES, SEEN_FEATURES, features
 from hearth.planning.taught import Taught, targets_of
 from hearth.planning.view import Outputs, View, ViewOptions, counts_of
 from hearth.planning.weighing import Weigher, fit_logistic, fit_weigher
@@ -227,7 +227,13 @@ def _fit_weights(outcomes: Sequence[_Outcome], fixed: Weigher | None = None) -> 
             right.append(best)
     if len(groups) < _LEAST_GROUPS:
         return None
-    free = np.array([(name in RARE_FEATURES) == (fixed is not None) for name in FEATURES])
+    is_trained = outcomes[0].evidence.proposal is not None
+    free = np.array(
+        [
+            (name in RARE_FEATURES) == (fixed is not None) and not (is_trained and name in SEEN_FEATURES)
+            for name in FEATURES
+        ]
+    )
     return fit_weigher(groups, right, free=free, fixed=fixed)
 
 

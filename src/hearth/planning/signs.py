@@ -58,6 +58,11 @@ FEATURES = (
 )
 RARE_FEATURES = frozenset({"rare", "rare_odds", "rare_missed"})
 """Those that concern hardly taught tools."""
+SEEN_FEATURES = frozenset(
+    {"known", "known_set", "known_log", "known_near", "links_count", "links_new", "links_new_near"}
+)
+"""Those that say whether the like was taught before. A trained model tells by itself; beside it they only keep the
+student from new combinations."""
 _N_TRAINED = 8
 """The last so many come from the trained model, and are 0 without one."""
 
