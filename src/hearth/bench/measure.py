@@ -210,7 +210,8 @@ def measure_continual(
     """Teach the rounds one after the other with each method; the student's keys stand at the top.
 
     Args:
-        is_fast: Leave out what is trained by gradient descent, test on fewer requests, fit joining weights on fewer.
+        is_fast: Leave out what is trained by gradient descent, test on fewer requests, fit joining weights on fewer,
+            teach all at once only the student.
     Raises:
         RequestError: Fewer demonstrations than rounds.
     """
@@ -236,7 +237,10 @@ def measure_continual(
                 progress.say(f"without {method}: {reason}")
             continue
         name: Method = "heads" if method == "heads" else "recall" if method == "recall" else "student"
-        found[method], joint = run_student(stream, name, read, readings, encoder, o, progress)
+        with_joint = method == "student" or not is_fast
+        found[method], joint = run_student(
+            stream, name, read, readings, encoder, o, progress, with_joint=with_joint
+        )  # fmt: skip
         if method == "student":
             found["joint"] = joint
     document: dict[str, object] = {

@@ -270,18 +270,24 @@ def run_student(
     encoder: Encoder,
     options: StudentOptions,
     progress: Progress = SILENT,
+    *,
+    with_joint: bool = True,
 ) -> tuple[dict[str, object], dict[str, object]]:
     """A student method over the stream, and the same method taught everything at once.
 
     Args:
         taught, readings: Train and the test requests, as a student reads them.
+        with_joint: False leaves the second empty and its keys None.
     Returns:
         The keys of `run_stream`, for the first with `joint_acc` and `max_weight_difference` (of the heads, to joint).
     """
-    joint = StudentLearner(method, taught, stream.train, readings, encoder, options)
-    at_once = joint_scores(stream, joint)
     learner = StudentLearner(method, taught, stream.train, readings, encoder, options)
     results = run_stream(stream, learner, f"Stream of {len(stream.rounds)} rounds, {method}", progress)
+    if not with_joint:
+        return {**results, "joint_acc": None, "max_weight_difference": None}, {}
+    joint = StudentLearner(method, taught, stream.train, readings, encoder, options)
+    with progress.stage(f"All rounds at once, {method}", 1):
+        at_once = joint_scores(stream, joint)
     difference = learner.student.difference(joint.student)
     return (
         {**results, "joint_acc": at_once["acc"], "max_weight_difference": difference},
