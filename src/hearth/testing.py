@@ -474,11 +474,13 @@ class ScriptedTeacher:
         self.asked: list[str] = []
         self._answers = dict(answers)
 
-    def label(self, requests: Iterable[Request], tools: Mapping[str, ToolSpec]) -> Iterator[Plan | Refusal]:  # noqa: ARG002
+    def label(self, requests: Iterable[Request], tools: Mapping[str, ToolSpec]) -> Iterator[Plan | Refusal]:
         for request in requests:
             self.asked.append(request.text)
             unknown = Refusal("unreadable", f"no answer is scripted for {request.text[:80]!r}", planner=self.name)
-            yield self._answers.get(request.text, unknown)
+            answer = self._answers.get(request.text, unknown)
+            fits = isinstance(answer, Refusal) or all(step.tool in tools for step in answer.steps)
+            yield answer if fits else unknown
 
 
 def check_teacher(teacher: Teacher, tools: Mapping[str, ToolSpec], requests: Sequence[str] = ()) -> None:

@@ -28,7 +28,7 @@ from hearth.learn.buffer import Entry, Refused, entry_of, read_entries, why_not
 from hearth.learn.masking import Mask, known_names, masked
 from hearth.plan_format import plan_to_json
 from hearth.planning.check import check_plan
-from hearth.planning.language import LanguagePlanner
+from hearth.planning.language import MAX_REPLY_CHARACTERS, LanguagePlanner
 from hearth.protocols import Encoder, LanguageModel, Teacher
 from hearth.store import Store
 from hearth.types import Context, Demonstration, Label, Plan, Refusal, Request, ToolSpec
@@ -150,7 +150,8 @@ class MeteredModel:
         text = self._model.complete(messages, schema)
         self.has_answered = True
         counted = getattr(self._model, "n_tokens", 0)
-        self._budget.correct(taken, counted or taken.n_tokens + len(text) // _CHARACTERS_PER_TOKEN)
+        answered = min(len(text), MAX_REPLY_CHARACTERS) // _CHARACTERS_PER_TOKEN
+        self._budget.correct(taken, counted or taken.n_tokens + answered)
         return text
 
 
@@ -201,10 +202,11 @@ class EndpointTeacher:
     def _answer(self, request: Request, tools: Mapping[str, ToolSpec]) -> Plan | Refusal:
         """Raises: PlannerError: No usable answer, or unreachable. BudgetSpent: Not asked."""
         if self._mask is None:
-            return self._planner.plan(request, self._context, tools)
-        hidden = self._mask(request, self._context)
-        answer = hidden.unmask_answer(self._planner.plan(hidden.request, known_names(hidden), tools))
-        return _checked(answer, tools, self.name) if isinstance(answer, Plan) else answer
+            answer = self._planner.plan(request, self._context, tools)
+        else:
+            hidden = self._mask(request, self._context)
+            answer = hidden.unmask_answer(self._planner.plan(hidden.request, known_names(hidden), tools))
+        return _checked(answer, tools, self.name) if isinstance(answer, Plan) else replace(answer, planner=self.name)
 
 
 def _checked(plan: Plan, tools: Mapping[str, ToolSpec], teacher: str) -> Plan | Refusal:
