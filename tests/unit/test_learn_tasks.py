@@ -50,8 +50,9 @@ def test_tasks_round_trip_and_empty_plans_have_none() -> None:
 
 
 def test_small_tasks_are_judged_together() -> None:
-    tasks = (Task("a", (), ("1", "2", "3")), Task("b", (), ("4",)))
-    assert grouped(tasks, ["1", "2", "3", "4", "5"], 3) == {"a": ["1", "2", "3"], "(others)": ["5", "4"]}
+    tasks = (Task("a", (), ("1", "2", "3")), Task("b", (), ("4",)), Task("c", (), ("6",)))
+    found = grouped(tasks, ["1", "2", "3", "4", "5", "6"], 3)
+    assert found == {"a": ["1", "2", "3"], "(new)": ["5"], "(small tasks)": ["4", "6"]}
 
 
 def test_without_a_sample_its_task_is_as_the_others_make_it() -> None:

@@ -84,7 +84,7 @@ def opened_store(folder: Path) -> Iterator[Store]:
     """The database of a home or a folder, for reading, also while an agent runs on it."""
     from hearth.store import Store
 
-    if not (folder / "hearth.db").exists():
+    if not (folder / "hearth.db").exists() and not (folder / "hearth.toml").exists():
         raise errors.ConfigError(f"nothing was learnt in {str(folder)!r} yet; `hearth learn` does")
     with Store.open(folder / "hearth.db") as store:
         yield store

@@ -29,7 +29,8 @@ _N_ROUNDS = 4
 _AKIN = 0.25
 _N_AKIN = 3
 _N_NAMED = 3
-_REST = "(others)"
+_REST = "(small tasks)"
+_NEW = "(new)"
 
 Floats = NDArray[np.floating[Any]]
 
@@ -241,15 +242,15 @@ def by_sample(tasks: Sequence[Task]) -> dict[str, str]:
 
 
 def grouped(tasks: Sequence[Task], ids: Sequence[str], least: int) -> dict[str, list[str]]:
-    """`ids` by task; tasks with fewer than `least` of them, and ids of no task, are judged together."""
+    """`ids` by task; tasks with fewer than `least` of them are judged together, and so are ids of no task, apart from
+    those: what is new must not make up for what is lost."""
     owner = by_sample(tasks)
     found: dict[str, list[str]] = {}
     for id in ids:
-        found.setdefault(owner.get(id, _REST), []).append(id)
-    small = [name for name, mine in found.items() if len(mine) < least and name != _REST]
-    for name in small:
-        found.setdefault(_REST, []).extend(found.pop(name))
-    return found
+        found.setdefault(owner.get(id, _NEW), []).append(id)
+    small = [name for name, mine in found.items() if len(mine) < least and name != _NEW]
+    rest = [id for name in small for id in found.pop(name)]
+    return {**found, **({_REST: rest} if rest else {})}
 
 
 def allocate(nearest: Sequence[tuple[str, float]], owner: Mapping[str, str], frontier: Frontier | None) -> Allocation:
