@@ -229,7 +229,7 @@ def _second_tier(state: State, bars: Bars, report: Report, tier: Literal["one", 
     """
     from hearth.learn import second
 
-    if tier == "one" or (tier is None and (report.version is None or len(state.student) < second.LEAST_TAUGHT)):
+    if tier == "one" or (tier is None and (report.version is None or not second.is_due(state))):
         return ""
     try:
         number, verdict = second.train(state, bars)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 LEAST_TAUGHT = 200
 """With fewer demonstrations tier one and the neighbours are as good, and training is not worth its minutes."""
+_DUE_SHARE = 0.1
 _HELD = "held.json"
 
 
@@ -52,7 +53,7 @@ def held(folder: Path) -> dict[str, Proposal]:
             )
             for id, (tools, sequences, links) in data.items()
         }
-    except (OSError, ValueError, TypeError):
+    except (OSError, ValueError, TypeError, AttributeError):
         return {}
 
 
@@ -67,6 +68,18 @@ def _write_held(folder: Path, proposals: Mapping[str, Proposal]) -> None:
         file.flush()
         os.fsync(file.fileno())
     temporary.replace(folder / _HELD)
+
+
+def is_due(state: State) -> bool:
+    """Whether training pays now: enough was learnt, and a tenth of it since the model in use was trained."""
+    current = state.lineage.current()
+    if current is None or len(state.student) < LEAST_TAUGHT:
+        return False
+    if not current.adapter or not state.path(current.adapter).exists():
+        return True
+    trained = next(v for v in state.lineage.versions() if v.adapter == current.adapter)
+    before, now = state.lineage.members(trained.number), state.lineage.members(current.number)
+    return sum(before.get(id) != digest for id, digest in now.items()) >= _DUE_SHARE * len(before)
 
 
 def train(state: State, progress: Progress) -> tuple[int | None, Verdict]:

@@ -54,6 +54,8 @@ N_AT_ONCE = 200
 """So many waiting demonstrations are taken up when a state is opened; more wait for `learn`, which shows progress."""
 _OWN = ("student-", "pointer-")
 """What names of folders begin with that belong to versions."""
+_N_ADAPTERS = 2
+"""So many trained second tiers are kept, the newest; versions with an older one go back without it."""
 _N_READ = 32
 """Requests read at once: small enough that progress moves."""
 _N_JUDGED = 400
@@ -519,7 +521,9 @@ class State:
         root = self.folder / "learned"
         if not root.exists():
             return
-        named = {name for v in self.lineage.versions() for name in (v.folder, v.adapter) if name}
+        versions = self.lineage.versions()
+        trained = list(dict.fromkeys(v.adapter for v in versions if v.adapter))[-_N_ADAPTERS:]
+        named = {*(v.folder for v in versions), *trained, self._adapter()}
         for path in root.iterdir():
             if path.name.startswith(_OWN) and path.name not in named:
                 shutil.rmtree(path, ignore_errors=True)

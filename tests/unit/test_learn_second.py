@@ -1,0 +1,162 @@
+"""Tier two of a state: trained, judged, kept through saving and going back, dropped when it saw what is forgotten."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.small_world import TOOLS, files, lessons, opened, shown
+
+from hearth.errors import HearthError, MissingExtraError
+from hearth.learn import adapter, second
+from hearth.learn.adapter import Epoch, Trained
+from hearth.learn.state import State, silent
+from hearth.learn.unlearn import find, forget
+from hearth.protocols import Proposal
+from hearth.types import Demonstration
+
+
+class Told:
+    """Proposes what it was told to, with all its might."""
+
+    def __init__(self, plans: Mapping[str, Sequence[str]]) -> None:
+        self.fingerprint = str(sorted(plans))
+        self._plans = plans
+
+    def propose(self, texts: Sequence[str]) -> list[Proposal]:
+        return [proposal(self._plans.get(text, ("set_alarm",))) for text in texts]
+
+
+def proposal(tools: Sequence[str]) -> Proposal:
+    ends = ["", *tools, ""]
+    return Proposal(dict.fromkeys(tools, 0.97), ((tuple(tools), -0.05),), dict.fromkeys(pairwise(ends), -0.05))
+
+
+@pytest.fixture
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[State]:
+    """With a trainer that writes its plans down, and a reader of them."""
+
+    def train(given: Sequence[Demonstration], tools: Any, folder: Path, **_: Any) -> Iterator[Epoch | Trained]:
+        assert set(tools) == set(TOOLS)
+        folder.mkdir()
+        plans = {d.request: [step.tool for step in d.plan.steps] for d in given}
+        (folder / "plans.json").write_text(json.dumps(plans))
+        yield Epoch(1, 1, len(given), 0.1, 0.1, 0.0)
+        yield Trained(folder, {d.id: proposal(plans[d.request]) for d in given}, {"sha256": "abc"})
+
+    def read(folder: Path, tools: Any, graph: Any) -> Told | None:
+        return Told(json.loads((folder / "plans.json").read_text()))
+
+    monkeypatch.setattr(adapter, "train", train)
+    monkeypatch.setattr(second, "opened", read)
+    monkeypatch.setattr(second, "LEAST_TAUGHT", 20)
+    with opened(tmp_path / "state") as state:
+        yield state
+
+
+def odd(n: int = 12) -> list[Demonstration]:
+    """Requests nobody could plan from their words: any of four plans may be right."""
+    plans = (("order_pizza",), ("cancel_train",), ("set_alarm",), ("find_train", "book_train"))
+    found = []
+    for k in range(n):
+        d = shown(f"odd{k}", *plans[k * 7 % 4])
+        found.append(Demonstration(d.id, f"you know what {k * 31 % 97}", d.plan, source="teacher"))
+    return found
+
+
+def test_what_helps_is_promoted_and_stays(state: State) -> None:
+    state.learn([*lessons(30), *odd()])
+    assert second.is_due(state)
+    number, verdict = second.train(state, silent)
+    assert number == 2
+    assert verdict.is_promoted
+    version = state.lineage.version(2)
+    assert version.adapter.startswith("pointer-")
+    assert version.record["tier_two"] == {"sha256": "abc"}
+    assert not second.is_due(state)
+    before = files(state)
+    state.refresh()
+    assert state.student.rank("you know what 31").candidates[0].tools == ("find_train", "book_train")
+    assert files(state) == before
+    state.learn(lessons(8, 100), must_pass=False)
+    assert state.lineage.version(3).adapter == version.adapter
+    assert second.is_due(state)
+
+
+def test_going_back_takes_it_out_and_brings_it_back(state: State) -> None:
+    state.learn([*lessons(30), *odd()])
+    alone = files(state)
+    second.train(state, silent)
+    with_it = files(state)
+    state.rollback(1)
+    assert files(state) == alone
+    state.rollback(2)
+    assert files(state) == with_it
+
+
+def test_it_is_dropped_when_it_saw_what_is_forgotten(state: State) -> None:
+    state.learn([*lessons(30), *odd()])
+    second.train(state, silent)
+    receipt = forget(state, find(state.store, demonstrations=["odd1"]))
+    assert receipt.adapters_dropped == 1
+    assert [v.adapter for v in state.lineage.versions()] == ["", ""]
+    assert [p.name[:8] for p in (state.folder / "learned").iterdir()] == ["student-"]
+    assert state.student.rank("you know what 31").candidates
+
+
+def test_it_is_kept_when_it_never_saw_it(state: State) -> None:
+    state.learn([*lessons(30), *odd()])
+    second.train(state, silent)
+    state.rollback(1)
+    state.learn([shown("later", "order_pizza", source="owner")], must_pass=False)
+    state.rollback(2)
+    assert forget(state, find(state.store, demonstrations=["later"])).adapters_dropped == 0
+    assert state.lineage.version(2).adapter
+
+
+def test_what_harms_is_refused_and_leaves_no_files(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+    state.learn(lessons(40))
+    before = files(state)
+
+    def train(given: Sequence[Demonstration], tools: Any, folder: Path, **_: Any) -> Iterator[Trained]:
+        folder.mkdir()
+        (folder / "plans.json").write_text("{}")
+        yield Trained(folder, {d.id: proposal(("order_pizza",)) for d in given}, {})
+
+    monkeypatch.setattr(adapter, "train", train)
+    number, verdict = second.train(state, silent)
+    assert number is None
+    assert verdict.reason.startswith("nothing would improve")
+    state.refresh()
+    assert files(state) == before
+    assert [p.name[:8] for p in (state.folder / "learned").iterdir()] == ["student-"]
+
+
+def test_stopped_or_without_torch_nothing_has_changed(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(HearthError, match="tier two is trained from 20 demonstrations on; there are 0"):
+        second.train(state, silent)
+    state.learn(lessons(40))
+    before = files(state)
+    for error in (KeyboardInterrupt(), MissingExtraError("training", "pip install")):
+
+        def train(*_: Any, error: BaseException = error, **__: Any) -> Iterator[Trained]:
+            raise error
+            yield
+
+        monkeypatch.setattr(adapter, "train", train)
+        with pytest.raises(type(error)):
+            second.train(state, silent)
+    assert files(state) == before
+
+
+def test_damaged_files_of_it_are_passed_over(tmp_path: Path) -> None:
+    folder = tmp_path / "pointer-1"
+    folder.mkdir()
+    assert second.opened(folder, TOOLS, None) is None
+    assert second.held(folder) == {}
+    (folder / "held.json").write_text("[]")
+    assert second.held(folder) == {}
