@@ -17,8 +17,9 @@ from hearth.planning.check import check_plan
 from hearth.planning.filling import Filled
 from hearth.planning.questions import question_about
 from hearth.planning.readable import why_unreadable
+from hearth.planning.reading import Reading
 from hearth.planning.scope import Scope
-from hearth.planning.student import Candidate, Student
+from hearth.planning.student import Candidate, Ranking, Student
 from hearth.types import Argument, Context, Effect, Plan, Refusal, Request, Step, ToolSpec
 
 LEAST_CONFIDENCE: Mapping[Effect, float] = {"none": 0.35, "change": 0.5, "send": 0.6}
@@ -26,6 +27,10 @@ LEAST_CONFIDENCE: Mapping[Effect, float] = {"none": 0.35, "change": 0.5, "send":
 _N_TRIED = 6
 _LEAST_SHARE = 0.3
 """A candidate that lacks nothing is preferred to a likelier one that does, unless it is so much less likely."""
+_SAME = 0.999
+"""Likeness from which on two requests are the same words."""
+_SURE_OF_THE_SAME = 0.9
+"""How sure a plan is that was taught for the very same words, and no other."""
 _UNKNOWN = "I have not learnt to do that yet."
 _UNSURE = "I'm not sure what you mean, so I did nothing."
 
@@ -92,6 +97,7 @@ class LearnedPlanner:
         (ranking,) = self.student.rank_readings([reading])
         if not ranking.candidates or (self._knows_scope and not self.scope.is_known(reading)):
             return Refusal("out_of_scope", _UNKNOWN, planner=self.name)
+        ranking = self._as_taught(ranking, reading)
         asked: Refusal | None = None
         likeliest = max(candidate.probability for candidate in ranking.candidates)
         for place, candidate in enumerate(ranking.candidates[:_N_TRIED]):
@@ -103,6 +109,17 @@ class LearnedPlanner:
                 return replace(answer, rests_on=ranking.rests_on)
             asked = asked or answer
         return asked or Refusal("out_of_scope", _UNSURE, planner=self.name)
+
+    def _as_taught(self, ranking: Ranking, reading: Reading) -> Ranking:
+        """With the plan first that was taught for these very words, where there is just one."""
+        same = [id for id, likeness in self.student.nearest(reading, _N_TRIED) if likeness >= _SAME]
+        plans = {self.student.taught(id).sequence for id in same}
+        first = next((one for one in ranking.candidates if one.tools in plans), None)
+        if len(plans) != 1 or first is None:
+            return ranking
+        others = tuple(one for one in ranking.candidates if one is not first)
+        confidence = max(ranking.confidence, _SURE_OF_THE_SAME)
+        return replace(ranking, candidates=(first, *others), confidence=confidence, rests_on=tuple(same))
 
     def _filled(
         self, candidate: Candidate, confidence: float, request: Request, context: Context, tools: Mapping[str, ToolSpec]
