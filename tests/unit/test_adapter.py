@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
@@ -199,6 +200,21 @@ def test_too_few_lessons_are_refused(tmp_path: Path, encoder: MiniLMEncoder) -> 
     with pytest.raises(RequestError, match="3 lessons with known tools; training needs at least 4"):
         trained([*LESSONS[:3], Lesson("x", "Fry an egg", ((("fry_egg",), 1.0),))], tmp_path / "a", encoder)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_unusable_plans_and_candidates_are_passed_over(tmp_path: Path, encoder: MiniLMEncoder) -> None:
+    ranking = ((("set_alarm",), 0.0), (("fry_egg",), 0.0), (("set_alarm", "set_alarm"), 0.0), ((), 0.0))
+    odd = [
+        replace(LESSONS[0], id="ranked", ranking=ranking),
+        replace(LESSONS[0], id="twice", plans=((("set_alarm", "set_alarm"), 1.0),)),
+        replace(LESSONS[0], id="empty", plans=(((), 1.0),)),
+        replace(LESSONS[0], id="weightless", plans=((("set_alarm",), 0.0),)),
+        replace(LESSONS[0], id="long", request="Wake me. " * 100_000),
+        replace(LESSONS[0], id="blank", request=""),
+    ]
+    epochs, last = trained([*odd, *LESSONS[:5]], tmp_path / "a", encoder, replace(SMALL, n_epochs=1, n_epochs_more=0))
+    assert set(cast(list[str], last.record["ids"])) == {"ranked", "long", "blank", *(one.id for one in LESSONS[:5])}
+    assert 0 < epochs[0].loss < 20
 
 
 def test_a_folder_that_exists_is_refused(tmp_path: Path, encoder: MiniLMEncoder) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from hearth.errors import MissingExtraError, RequestError
@@ -159,7 +159,8 @@ def train(
     """Train a pointer; yields each epoch and last what was made, in `folder`.
 
     Args:
-        lessons: Empty plans, and plans with a tool that is not on offer, are passed over.
+        lessons: Passed over when a plan is empty, uses a tool twice or one that is not on offer. Such candidates of a
+            ranking are left out.
         folder: Must not exist; appears whole at the end.
         start_from: Folder of an earlier training to go on from.
         replay: Earlier lessons mixed in, so that going on does not forget. Leave them out only to measure forgetting.
@@ -182,8 +183,8 @@ def train(
     read: dict[str, Lesson] = {}
     for one in (*replay, *lessons):
         lesson = lesson_of(one) if isinstance(one, Demonstration) else one
-        if lesson is not None and all(tool in tools for plan, _ in lesson.plans for tool in plan):
-            read[lesson.id] = lesson
+        if lesson is not None and _is_usable(lesson, tools):
+            read[lesson.id] = _without_unusable(lesson, tools)
     if len(read) < _FEWEST:
         raise RequestError(f"{len(read)} lessons with known tools; training needs at least {_FEWEST}")
     if encoder is None:
@@ -193,3 +194,18 @@ def train(
     chosen = tuple(read[id] for id in sorted(read))
     task = Task(chosen, tools, encoder, folder, options or AdapterOptions(), seed, start_from, graph, tuple(command))
     return run(task)
+
+
+def _is_usable(lesson: Lesson, tools: Mapping[str, ToolSpec]) -> bool:
+    plans = [plan for plan, weight in lesson.plans if weight > 0]
+    return bool(plans) and all(_is_plan(plan, tools) for plan in plans)
+
+
+def _is_plan(plan: Sequence[str], tools: Mapping[str, ToolSpec]) -> bool:
+    return 0 < len(plan) == len(set(plan)) and all(tool in tools for tool in plan)
+
+
+def _without_unusable(lesson: Lesson, tools: Mapping[str, ToolSpec]) -> Lesson:
+    plans = tuple((tuple(plan), weight) for plan, weight in lesson.plans if weight > 0)
+    ranking = tuple((tuple(plan), score) for plan, score in lesson.ranking if _is_plan(plan, tools))
+    return replace(lesson, plans=plans, ranking=ranking)
