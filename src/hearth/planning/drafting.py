@@ -7,6 +7,7 @@ such a plan may be proposed or run is the question of `planning.learned`, `plann
 from __future__ import annotations
 
 import datetime as dt
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -19,6 +20,11 @@ LISTED_SHARE = 0.9
 LEAST_LISTED = 20
 REFERENCE_SHARE = 0.95
 """So many of the links taught must come from references for others to be left out."""
+SINGLE_SHARE = 0.95
+"""So many of the plans taught must be single calls for single calls alone to be planned."""
+_STUDENT_SHARE = 0.5
+_LEAST_CHANCE = 0.01
+_N_KEPT = 12
 
 
 class Filled(Protocol):
@@ -34,9 +40,16 @@ class Filled(Protocol):
 class Filling(Protocol):
     """Finds the arguments of calls; `planning.filling.Filler` does."""
 
+    @property
+    def is_trained(self) -> bool: ...
+
     def fill(
         self, text: str, steps: Sequence[ToolSpec], now: dt.datetime | None, context: Context
     ) -> Sequence[Filled]: ...
+
+    def match(self, text: str, tools: Sequence[ToolSpec]) -> Sequence[float]:
+        """Log-chance of each tool to be the one that is asked for, by texts alone."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +63,16 @@ class Drafter:
     """Makes drafts with a student and, for tools with parameters, a filler. Not thread-safe."""
 
     def __init__(self, student: Student, filler: Filling | None, taught: Iterable[Demonstration] = ()) -> None:
-        """`taught` tells how its kind of data is written: whether references alone say which step feeds which, and
-        whether the tools that a request lists are its plan."""
+        """`taught` tells how its kind of data is written: whether references alone say which step feeds which, whether
+        the tools that a request lists are its plan, and whether plans are single calls; a trained filler then judges
+        their tools, too, by their texts."""
         taught = list(taught)
+        student.fit()  # with all its tools, before fewer are offered
         self.student = student
         self._filler = filler
         self.links_by_reference = _reference_share(taught) >= REFERENCE_SHARE
         self.listed_is_plan = listed_share(taught) >= LISTED_SHARE
+        self.is_single = _single_share(taught) >= SINGLE_SHARE
 
     def rank(
         self, texts: Sequence[str], listed: Sequence[tuple[str, ...]], tools: Mapping[str, ToolSpec]
@@ -73,8 +89,27 @@ class Drafter:
             offered = {name: tools[name] for name in names} if names else dict(tools)
             if self.student.tools != offered:
                 self.student.set_tools(offered)
-            found |= dict(zip(rows, self.student.rank_readings(self.student.read([texts[row] for row in rows]))))
+            rankings = self.student.rank_readings(self.student.read([texts[row] for row in rows]))
+            if self.is_single:
+                rankings = [self._single(one, texts[row], offered) for row, one in zip(rows, rankings)]
+            found |= dict(zip(rows, rankings))
         return [found[row] for row in range(len(texts))]
+
+    def _single(self, ranking: Ranking, text: str, offered: Mapping[str, ToolSpec]) -> Ranking:
+        """Single calls alone, weighed by the student's word and, with a trained filler, by the tools' texts."""
+        chances = {c.tools[0]: c.probability for c in ranking.candidates if len(c.tools) == 1}
+        if self._filler is None or not self._filler.is_trained:
+            kept = tuple(c for c in ranking.candidates if len(c.tools) == 1)
+            return replace(ranking, candidates=kept or ranking.candidates)
+        by_text = self._filler.match(text, list(offered.values()))
+        scores = {
+            name: _STUDENT_SHARE * math.log(max(chances.get(name, 0.0), _LEAST_CHANCE)) + by_text[k]
+            for k, name in enumerate(offered)
+        }
+        total = math.log(sum(math.exp(score) for score in scores.values()))
+        best = sorted(scores, key=lambda name: (-scores[name], name))[:_N_KEPT]
+        candidates = tuple(Candidate((name,), (), math.exp(scores[name] - total)) for name in best)
+        return replace(ranking, candidates=candidates, confidence=candidates[0].probability)
 
     def draft(self, ranking: Ranking, text: str, now: dt.datetime | None, tools: Mapping[str, ToolSpec]) -> Draft:
         """The first candidate with its arguments; no step where nothing is likely."""
@@ -111,6 +146,12 @@ def _reference_share(demonstrations: Sequence[Demonstration]) -> float:
     steps = [step for d in demonstrations for step in d.plan.steps]
     n_refs = sum(len({ref.step for ref in step.refs()}) for step in steps)
     return n_refs / max(sum(len(step.needs()) for step in steps), 1)
+
+
+def _single_share(demonstrations: Sequence[Demonstration]) -> float:
+    """How many plans are single calls."""
+    lengths = [len(d.plan.steps) for d in demonstrations if d.plan.steps]
+    return sum(n == 1 for n in lengths) / max(len(lengths), 1)
 
 
 def _whole_list(names: tuple[str, ...]) -> Ranking:
