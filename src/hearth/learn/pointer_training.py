@@ -197,7 +197,7 @@ class _Training:
     def _step(self, optimizer: torch.optim.Optimizer, batch: Sequence[_Sample]) -> NDArray[np.float64]:
         optimizer.zero_grad(set_to_none=True)
         loss, sequence_loss = self._loss(batch)
-        loss.backward()
+        torch.autograd.backward(loss)
         torch.nn.utils.clip_grad_norm_(list(self._weights.values()), 1.0, foreach=True)
         optimizer.step()
         self._n_done += 1
@@ -407,7 +407,8 @@ class _Net:
 
     def _table(self, rows: Tensor, columns: Tensor, left: Tensor, right: Tensor, scale: Tensor) -> Tensor:
         of_rows, of_columns = self._linear(rows, left).float(), self._linear(columns, right).float()
-        return torch.einsum("bid,bjd->bij", of_rows, of_columns) * scale
+        scores: Tensor = torch.einsum("bid,bjd->bij", of_rows, of_columns) * scale
+        return scores
 
 
 def _fresh_weights(shape: Shape, published: Mapping[str, Array], n_tools: int, noise: torch.Generator) -> Weights:
@@ -415,7 +416,8 @@ def _fresh_weights(shape: Shape, published: Mapping[str, Array], n_tools: int, n
     d = shape.width
 
     def drawn(*dims: int, scale: float = 1.0) -> Tensor:
-        return torch.randn(*dims, generator=noise) * (scale * dims[-1] ** -0.5)
+        weights: Tensor = torch.randn(*dims, generator=noise) * (scale * dims[-1] ** -0.5)
+        return weights
 
     w: Weights = {n: torch.from_numpy(np.array(value)) for n, value in upper_weights(published, shape).items()}
     turned = torch.linalg.qr(torch.randn(WIDTH, WIDTH, generator=noise))[0][:d] * (WIDTH / d) ** 0.5
