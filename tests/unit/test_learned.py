@@ -176,7 +176,7 @@ def test_with_few_demonstrations_nothing_is_strange() -> None:
 
 def test_refused_requests_teach_what_is_strange(student: Student) -> None:
     """Requests as near to the demonstrations as others, told apart only by what was refused."""
-    form = "water the plants in the {} please robot"
+    form = "water the plants in the {} please robot zoo"
     refused = dict(zip(map(str, range(40)), student.read([form.format(f"{w} {k}") for k in range(4) for w in WORDS])))
     near = student.read([form.format("den")])[0]
     assert Scope(student).is_known(near)

@@ -21,8 +21,9 @@ from hearth.planning.student import Student
 from hearth.planning.taught import Neighbourhood, Taught
 from hearth.planning.weighing import Weigher, chance, fit_logistic
 
-WRONGLY_REFUSED = 0.05
-"""At most about this share of requests of taught tasks is refused."""
+WRONGLY_REFUSED = 0.02
+"""At most about this share of requests of taught tasks is refused; with fewer than fifty demonstrations, a request less
+familiar than all of them are to each other."""
 LEAST_TAUGHT = 20
 """With fewer demonstrations nothing is refused for being strange: too little is known."""
 _LEAST_REFUSED = 20
@@ -64,8 +65,8 @@ class Scope:
         self._very_near = float(np.quantile(known[:, 1], _VERY_NEAR))
         scores = np.sort(self._familiarity(known))
         # The conformal quantile: of n + 1 alike scores, at most this share lies below the k-th least of n.
-        k = math.floor(WRONGLY_REFUSED * (len(scores) + 1))
-        self.threshold = float(scores[k - 1]) if k else -math.inf
+        k = max(1, math.floor(WRONGLY_REFUSED * (len(scores) + 1)))
+        self.threshold = float(scores[k - 1])
 
     def familiarity(self, readings: Sequence[Reading]) -> Floats:
         """How familiar requests are, shape [n]; higher is more so, comparable with `threshold`."""
