@@ -194,3 +194,20 @@ def test_entries_keep_what_is_known_of_them(state: State) -> None:
     (kept,) = state.buffer.all()
     assert replace(kept, added="") == given
     assert kept.added
+
+
+def test_of_what_waits_the_newest_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    request = "the usual friday thing"
+    versions = [replace(shown("mine", tool), request=request) for tool in ("order_pizza", "set_alarm", "cancel_train")]
+    with opened(tmp_path) as state:
+        state.learn(lessons(12))
+        state.teach(versions[:1])
+        for one in versions[1:]:
+            monkeypatch.setattr(State, "describe", lambda *_: 1 / 0)
+            with pytest.raises(ZeroDivisionError):
+                state.learn([one])
+            monkeypatch.undo()
+        assert [e.demonstration.plan.steps[0].tool for e in state.buffer.set_aside("waiting")] == ["cancel_train"]
+        assert state.learn((), must_pass=False).n_learnt == 1
+        assert first(state, request) == ("cancel_train",)
+        assert state.learn().version is None

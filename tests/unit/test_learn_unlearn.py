@@ -87,8 +87,8 @@ def test_every_version_it_was_in_is_rewritten_and_can_still_be_gone_back_to(stat
 def test_no_file_holds_a_word_of_it(tmp_path: Path) -> None:
     folder = tmp_path / "state"
     with opened(folder) as state:
-        for start in range(0, 200, 50):
-            state.learn(lessons(50, start), must_pass=False)
+        for start in range(0, 40, 10):
+            state.learn(lessons(10, start), must_pass=False)
         RecallPlanner(ENCODER, state.store)
         state.learn([secret()], must_pass=False)
         state.rollback(3)

@@ -434,8 +434,10 @@ def keep(cursor: sqlite3.Cursor, entries: Iterable[Entry], version: int | None) 
 
 
 def hold(cursor: sqlite3.Cursor, entries: Iterable[Entry], why: Why, reason: str) -> None:
-    """Write into `set_aside`."""
+    """Write into `set_aside`; of what waits there, only the newest of an id."""
     for entry in entries:
+        if why == "waiting":
+            cursor.execute("DELETE FROM set_aside WHERE id=? AND why='waiting'", (entry.id,))
         cursor.execute(
             f"INSERT OR REPLACE INTO set_aside ({_COLUMNS}, why, reason) VALUES ({_MARKS}, ?, ?)",  # noqa: S608 - constants
             (*_values(entry), why, reason),

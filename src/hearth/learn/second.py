@@ -131,7 +131,7 @@ def _judged(
     current = state.lineage.current()
     assert current is not None
     student = state.student
-    ids = sorted(id for id in proposals if id in student.ids)
+    ids = sorted(proposals.keys() & set(student.ids))
     gold = {id: student.taught(id).sequence for id in ids}
 
     def scores() -> dict[str, float]:

@@ -21,15 +21,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
-
-import numpy as np
 
 from hearth.errors import RegistryError, StoreError
 from hearth.learn import buffer as rows
 from hearth.learn import gate, second
 from hearth.learn.buffer import Buffer, Checked, Contradiction, Entry, Refused, as_entry
-from hearth.learn.gate import Verdict, node_f1
+from hearth.learn.describing import Described, Progress, describe, scores_of, silent
+from hearth.learn.gate import Verdict
 from hearth.learn.lineage import Lineage, Version
 from hearth.learn.tasks import (
     Allocation,
@@ -37,16 +35,15 @@ from hearth.learn.tasks import (
     Task,
     allocate,
     by_sample,
-    find_frontier,
-    find_tasks,
     grouped,
-    with_scores,
 )
 from hearth.plan_format import read_graph, read_tools, tool_to_json
-from hearth.planning.student import Ranking, Student, StudentOptions
+from hearth.planning.student import Student, StudentOptions
 from hearth.protocols import Encoder, Proposer
 from hearth.store import HomeLock, Store
 from hearth.types import Demonstration, ToolSpec
+
+__all__ = ["Described", "Progress", "Report", "State", "silent"]
 
 Graph = frozenset[tuple[str, str]]
 
@@ -58,23 +55,8 @@ _N_ADAPTERS = 2
 """So many trained second tiers are kept, the newest; versions with an older one go back without it."""
 _N_READ = 32
 """Requests read at once: small enough that progress moves."""
-_N_JUDGED = 400
-"""Samples on which versions are compared."""
 _N_JUDGED_NEW = 150
-_N_FRONTIER = 300
 _N_NEAREST = 15
-_N_FAR = 200
-"""So many samples are looked at for the nearest one of another task."""
-
-
-class Progress(Protocol):
-    """Told how far a long task is."""
-
-    def __call__(self, stage: str, done: int, total: int) -> None: ...
-
-
-def silent(stage: str, done: int, total: int) -> None:
-    """A `Progress` that tells nobody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,30 +78,6 @@ class Report:
     cpu_s: float = 0.0
     notes: tuple[str, ...] = field(default=())
     """What else a person should know."""
-
-
-@dataclass(frozen=True, slots=True)
-class Described:
-    """What is known of a version beside its weights."""
-
-    tasks: tuple[Task, ...]
-    scores: Mapping[str, float]
-    """Of samples, each judged as if it had not been taught."""
-    frontier: Frontier | None
-
-    def record(self, n: int) -> dict[str, object]:
-        """For the lineage. Args: n: How many demonstrations there are."""
-        record: dict[str, object] = {
-            "n": n,
-            "node_f1": round(sum(self.scores.values()) / max(len(self.scores), 1), 4),
-            "n_judged": len(self.scores),
-            "n_tasks": len(self.tasks),
-            "n_tools": len({tool for task in self.tasks for tool, _ in task.tools}),
-        }
-        if self.frontier is not None:
-            f = self.frontier
-            record["frontier"] = {"threshold": f.threshold, "caught": f.caught, "false_alarms": f.false_alarms}
-        return record
 
 
 class State:
@@ -322,7 +280,7 @@ class State:
         old = self.lineage.members(current)
         held = self.buffer.set_aside("waiting")
         waiting = self.buffer.of(id for id, digest in self.buffer.ids().items() if old.get(id) != digest)
-        fresh = [*waiting.values(), *(e for e in held if e.id not in waiting)]
+        fresh = list({**waiting, **{e.id: e for e in held}}.values())
         base = Report(None, 0, checked.refused, checked.contradictions, checked.n_known)
         have = self.buffer.ids()
         if not fresh and old == have:
@@ -330,7 +288,8 @@ class State:
             return replace(base, cpu_s=time.process_time() - started_s)
         before = self._before(student, fresh, current)
         known_tools = _tools_of(self.buffer.of(old).values())
-        self._teach(student, [e for e in fresh if e.id not in waiting or e.id not in student.ids], progress)
+        known = {id for id in waiting.keys() & set(student.ids) if waiting[id] in fresh}
+        self._teach(student, [e for e in fresh if e.id not in known], progress)
         progress("settling", 0, 1)
         student.renew()
         progress("settling", 1, 1)
@@ -360,35 +319,23 @@ class State:
         """Scores of the old version: of its own samples as noted, of some new ones as it would have planned them."""
         if current is None:
             return {}
-        scores = {id: score for id, score in self.lineage.samples(current).items() if id in student.ids}
+        known = set(student.ids)
+        scores = {id: score for id, score in self.lineage.samples(current).items() if id in known}
         chosen = set(gate.drawn((e.id for e in fresh if e.demonstration.plan.steps), _N_JUDGED_NEW))
         mine = {e.id: e.demonstration for e in fresh if e.id in chosen}
-        strange = [id for id in mine if id not in student.ids]
+        strange = [id for id in mine if id not in known]
         if strange:
             rankings = student.rank_readings(student.read([mine[id].request for id in strange]))
-            scores.update(_scores(strange, rankings, mine))
-        taught = [id for id in mine if id in student.ids]
-        scores.update(_scores(taught, student.rank_left_out(taught), mine))
+            scores.update(scores_of(strange, rankings, mine))
+        taught = [id for id in mine if id in known]
+        scores.update(scores_of(taught, student.rank_left_out(taught), mine))
         return scores
 
     def describe(
         self, student: Student, members: Mapping[str, str], also: Iterable[str], progress: Progress
     ) -> Described:
-        """Tasks, samples and their scores, where unseen tasks begin."""
-        taught = [id for id in members if id in student.ids]
-        sequences = {id: student.taught(id).sequence for id in taught}
-        tasks = find_tasks(sequences, {id: student.taught(id).reading.pooled.astype(np.float64) for id in taught})
-        by_task = {task.name: task.members for task in tasks}
-        chosen = sorted({*gate.choose(by_task, _N_JUDGED), *(id for id in also if id in sequences)})
-        scores: dict[str, float] = {}
-        for start in range(0, len(chosen), _N_READ):
-            part = chosen[start : start + _N_READ]
-            for id, ranking in zip(part, student.rank_left_out(part)):
-                planned = ranking.candidates[0].tools if ranking.candidates else ()
-                scores[id] = node_f1(planned, sequences[id])
-            progress("judging", start + len(part), len(chosen))
-        frontier = _frontier(student, tasks, gate.drawn(taught, _N_FRONTIER))
-        return Described(with_scores(tasks, scores), scores, frontier)
+        """Tasks, samples and their scores, and where unseen tasks begin. Args: also: Ids to be judged in any case."""
+        return describe(student, sorted(members.keys() & set(student.ids)), also, progress)
 
     def _judged(
         self,
@@ -544,6 +491,7 @@ class State:
         now, then = self.lineage.members(self._number()), self.lineage.members(number)
         have = self.buffer.ids()
         out = [id for id, digest in now.items() if have.get(id) == digest and then.get(id) != digest]
+        gone = set(out)
         back: list[Entry] = []
         lost: list[str] = []
         for id, digest in then.items():
@@ -553,7 +501,7 @@ class State:
             lost.append(id) if entry is None else back.append(entry)
         student = self._of_version(self.lineage.current())
         self._student = None
-        student.remove(*(id for id in student.ids if have.get(id) != now.get(id) or id in out))
+        student.remove(*(id for id in student.ids if have.get(id) != now.get(id) or id in gone))
         self._teach(student, back, progress)
         self.adopt(student, target.adapter)
         student.renew()
@@ -581,25 +529,6 @@ class State:
         student = self.student
         (reading,) = student.read([request])
         return allocate(student.nearest(reading, _N_NEAREST), by_sample(self.tasks()), bound)
-
-
-def _scores(ids: Sequence[str], rankings: Sequence[Ranking], gold: Mapping[str, Demonstration]) -> dict[str, float]:
-    scores = {}
-    for id, ranking in zip(ids, rankings):
-        planned = ranking.candidates[0].tools if ranking.candidates else ()
-        scores[id] = node_f1(planned, [step.tool for step in gold[id].plan.steps])
-    return scores
-
-
-def _frontier(student: Student, tasks: Sequence[Task], ids: Sequence[str]) -> Frontier | None:
-    """Where unseen tasks begin, each sample compared with all others, and with those of other tasks alone."""
-    owner = by_sample(tasks)
-    seen, unseen = [], []
-    for id in ids:
-        found = student.nearest(student.taught(id).reading, _N_FAR, id)
-        seen += [likeness for _, likeness in found[:1]]
-        unseen += [likeness for other, likeness in found if owner[other] != owner[id]][:1]
-    return find_frontier(seen, unseen)
 
 
 def _tools_of(entries: Iterable[Entry]) -> frozenset[str]:
