@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from hearth import cli
-from hearth.bench import measure
+from hearth.bench import measure, tier_two
 from hearth.cli import batch
+from hearth.errors import MissingExtraError
 
 WORLD = Path(__file__).parents[1] / "data" / "bench"
 TRAIN, TEST, TOOLS, GRAPH = (
@@ -233,6 +234,44 @@ def test_a_stop_leaves_no_half_result(run: Run, tmp_path: Path, monkeypatch: pyt
     assert code == 130
     assert out.read_text() == "the older result"
     assert [path.name for path in tmp_path.iterdir()] == ["out.json"]
+
+
+def test_without_torch_the_run_goes_on_and_says_how_to_install_it(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(*_: object, **__: object) -> None:
+        raise MissingExtraError("training of the planner's second tier", "pip install 'hearth-agent[train]'")
+
+    monkeypatch.setattr(tier_two, "train", missing)
+    files = ("--train", TRAIN, "--test", TEST, "--tools", TOOLS)
+    out = tmp_path / "out.json"
+    code, said, progress = run("bench", "planning", *files, "--json", out)
+    assert code == 0
+    assert "without tier two: training of the planner's second tier needs a part" in progress
+    assert "pip install 'hearth-agent[train]'" in said
+    found = json.loads(out.read_text())
+    assert (found["fast"], found["tier_two"]) == (False, False)
+    assert "pip install" in found["tier_two_left_out"]
+    code, _, progress = run("bench", "continual", *files, "--rounds", 2, "--methods", "finetune", "--json", out)
+    assert code == 0
+    assert "without finetune: training" in progress
+    assert "pip install" in json.loads(out.read_text())["left_out"]["finetune"]
+
+
+@pytest.mark.slow
+def test_with_torch_tier_two_takes_part(run: Run, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    files = ("--train", TRAIN, "--test", TEST, "--tools", TOOLS)
+    out = tmp_path / "out.json"
+    assert run("bench", "planning", *files, "--json", out)[0] == 0
+    found = json.loads(out.read_text())
+    assert found["tier_two"]
+    assert found["tier_two_bytes"] > 0
+    assert found["node_f1"] > 0.7
+    assert run("bench", "continual", *files, "--rounds", 2, "--methods", "finetune,replay", "--json", out)[0] == 0
+    methods = json.loads(out.read_text())["methods"]
+    assert set(methods) == {"student", "joint", "finetune", "replay"}
+    assert len(methods["replay"]["r_matrix"]) == len(methods["student"]["r_matrix"])
 
 
 # ── hearth bench continual ────────────────────────────────────────────────────────────────────────────────

@@ -26,7 +26,7 @@ from hearth.bench.suites.planning import Method, measure, needs_filling, options
 from hearth.bench.tier_two import RoundTrainer, train_tier_two
 from hearth.errors import MissingExtraError, RequestError
 from hearth.plan_format import read_graph
-from hearth.planning.drafting import Filling
+from hearth.planning.drafting import LISTED_SHARE, Filling, listed_share
 from hearth.planning.reading import ReadingOptions
 from hearth.planning.student import Student, StudentOptions
 from hearth.protocols import Encoder
@@ -131,8 +131,9 @@ def measure_planning(
     with progress.stage("Learning", 1):
         learn_cpu_s = teach(student, read)
     with tempfile.TemporaryDirectory(prefix="hearth-bench-") as folder:
-        if method != "student" or is_fast:
-            tier_two = _Made("a fast run" if is_fast else f"not part of {method}")
+        reason = "a fast run" if is_fast else f"not part of {method}" if method != "student" else _needless(files)
+        if reason:
+            tier_two = _Made(reason)
         else:
             tier_two = _tier_two(student, files, encoder, Path(folder) / "tier-two", seed, progress)
         filler = _filler(files, progress)
@@ -182,6 +183,13 @@ def _tier_two(student: Student, files: Files, encoder: Encoder, folder: Path, se
         student.settle()
     made.proposer.offer(files.test.tools)
     return _Made("", made.n_bytes, float(str(made.record.get("cpu_s", 0.0))))
+
+
+def _needless(files: Files) -> str:
+    """Why no tool has to be chosen; empty when one has."""
+    if listed_share(files.train.demonstrations) < LISTED_SHARE or any(not d.tools for d in files.test.demonstrations):
+        return ""
+    return "the tools that requests list are their plans"
 
 
 def _filler(files: Files, progress: Progress) -> Filling | None:

@@ -6,7 +6,7 @@ Training needs torch; without it `learn.adapter` raises MissingExtraError with t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -19,6 +19,22 @@ from hearth.types import Demonstration, ToolSpec
 
 ROUND_OPTIONS = AdapterOptions(n_epochs=4, n_epochs_more=0, held_share=0.0, made_share=0.0, batch=16)
 """For streams: minutes for ten rounds. Nothing is made up, so that what is forgotten is seen as it is."""
+
+_READ_CHARACTERS = 1_000
+"""More of a request is hardly read (256 tokens)."""
+_BUDGET_CHARACTERS = 9_000_000
+"""To be read in training: six epochs over some 3,000 requests of a few sentences, minutes on one core."""
+_LEAST_EPOCHS = 2
+
+
+def options_for(demonstrations: Sequence[Demonstration]) -> AdapterOptions:
+    """The usual training; fewer epochs where the data are large, nothing made up where plans are single calls."""
+    usual = AdapterOptions()
+    lengths = [len(d.plan.steps) for d in demonstrations]
+    made_share = usual.made_share if sum(lengths) > 1.05 * len(lengths) else 0.0
+    n_characters = sum(min(len(d.request), _READ_CHARACTERS) for d in demonstrations) * (1 + made_share)
+    n_epochs = int(_BUDGET_CHARACTERS / max(n_characters, 1)) - usual.n_epochs_more
+    return replace(usual, made_share=made_share, n_epochs=max(_LEAST_EPOCHS, min(usual.n_epochs, n_epochs)))
 
 
 class Offering:
@@ -65,7 +81,8 @@ def train_tier_two(
     Raises:
         MissingExtraError: torch is not installed. RequestError: Too few demonstrations.
     """
-    trained = _train(demonstrations, tools, encoder, folder, AdapterOptions(), graph, seed, None, progress)
+    options = options_for(demonstrations)
+    trained = _train(demonstrations, tools, encoder, folder, options, graph, seed, None, progress)
     n_bytes = sum(path.stat().st_size for path in folder.iterdir())
     return TierTwo(Offering(folder, tools, encoder, graph), trained.held, trained.record, n_bytes)
 
