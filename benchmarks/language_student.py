@@ -46,12 +46,12 @@ FULL = LanguageOptions(
     tool_tokens=True,
     max_tokens=192,
 )
-N_BASE_EPOCHS = 8
+N_BASE_EPOCHS = 6
 NEXT = ("Finance", "Repair", "Restaurant")
 """Domains learnt one after the other by the adapter; the base has seen none of them."""
 LORA = LanguageOptions(
     method="lora",
-    n_epochs=10,
+    n_epochs=6,
     lr=2e-3,
     rank=16,
     batch=32,
