@@ -125,7 +125,7 @@ def test_a_batch_that_harms_is_not_learnt_unless_told_to(hearth: Line) -> None:
     learnt(hearth, 80)
     ran = hearth("learn", "--from", hearth.file(wrong_trains()), "--fast")
     assert ran.code == 1
-    assert ran.out.startswith("Not learnt: it would make 1 task worse: find_train + book_train (")
+    assert ran.out.startswith("Not learnt: its plans do not follow from one another or from what is known: ")
     assert "The version that plans is as it was." in ran.out
     assert "refused        20, kept aside" in hearth("learn", "status").out
     assert hearth("learn", "--from", hearth.file(wrong_trains()), "--fast", "--anyway").code == 0

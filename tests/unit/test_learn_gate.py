@@ -48,6 +48,22 @@ def test_nothing_gained_is_refused_unless_the_owner_taught_something_new() -> No
     assert (verdict.is_promoted, verdict.reason) == (True, "no task got worse (50.0 → 50.0 points), and it is new")
 
 
+def test_new_plans_must_follow_from_one_another_and_from_what_is_known() -> None:
+    before, tasks = scores(a=[0.9] * 20, new=[0.0] * 6)
+    after, _ = scores(a=[0.9] * 20, new=[0.2] * 6)
+    assert judge(before, after, tasks, taught_new=True).is_promoted
+    verdict = judge(before, after, tasks, taught_new=True, fresh=set(tasks["new"]))
+    assert not verdict.is_promoted
+    assert verdict.reason == (
+        "its plans do not follow from one another or from what is known: 20.0 points with each left out, "
+        "where known ones have 90.0"
+    )
+    after, _ = scores(a=[0.9] * 20, new=[0.4] * 6)
+    assert judge(before, after, tasks, taught_new=True, fresh=set(tasks["new"])).is_promoted
+    few = {id: score for id, score in after.items() if id not in ("new4", "new5")} | {"new0": 0.0}
+    assert judge(before, few, tasks, taught_new=True, fresh=set(tasks["new"])).is_promoted
+
+
 def test_with_nothing_to_compare_there_is_no_harm() -> None:
     assert judge({}, {"a": 1.0}, {}, taught_new=False).reason == "nothing was learnt before that could get worse"
 

@@ -2,17 +2,19 @@
 
 Both versions are judged on the same demonstrations, each as if it alone had not been taught: those the old version was
 judged on, and some of the new ones. A task got worse when its mean score fell by more than one point and by more than
-chance explains (two standard errors of the paired differences); tasks with few samples are judged together. A version
-is of use when the mean over all improved, or when the owner taught something new.
+chance explains (two standard errors of the paired differences); tasks with few samples are judged together. New plans
+must follow from one another and from what is known: with each left out, the others find it at least a third as well as
+known ones are found; random labels and plans that contradict what is known do not. A version is of use when the mean
+over all improved, or when something new was taught. What the owner taught need not follow from anything.
 
 Covered: batches that are wrong as a whole, or for one task. Not covered: a few wrong plans in a good batch (they cost
-little), and harm that no sample shows.
+little), wrong plans that agree with each other about what was unknown, and harm that no sample shows.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +26,9 @@ ALLOWED_LOSS = 0.01
 LEAST_SAMPLES = 5
 """Tasks with fewer samples are judged together."""
 _N_ERRORS = 2.0
+_LEAST_AGREEMENT = 1 / 3
+_N_AGREEING = 5
+"""Fewer new samples than this cannot be expected to follow from one another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +83,19 @@ def node_f1(planned: Sequence[str], wanted: Sequence[str]) -> float:
 
 
 def judge(
-    before: Mapping[str, float], after: Mapping[str, float], tasks: Mapping[str, Sequence[str]], *, taught_new: bool
+    before: Mapping[str, float],
+    after: Mapping[str, float],
+    tasks: Mapping[str, Sequence[str]],
+    *,
+    taught_new: bool,
+    fresh: Collection[str] = (),
 ) -> Verdict:
     """Compare two versions by their scores of the same samples (id → score in [0, 1]).
 
     Args:
         tasks: Name → ids of its samples, each id in one task.
-        taught_new: Whether the owner taught something new: then the mean need not improve, only not fall.
+        taught_new: Whether something new was taught: then the mean need not improve, only not fall.
+        fresh: Ids of new samples that must follow from one another; not those the owner taught.
     """
     ids = sorted(before.keys() & after.keys())
     if not ids:
@@ -107,6 +118,9 @@ def judge(
     changes.sort(key=lambda c: (c.after - c.before, c.task))
     old, new = (float(np.mean([scores[id] for id in ids])) for scores in (before, after))
     is_good, reason = _ruling(old, new, changes, taught_new)
+    strange = _disagreement([after[id] for id in fresh if id in after], [after[id] for id in ids if id not in fresh])
+    if is_good and strange:
+        is_good, reason = False, strange
     return Verdict(is_good, reason, old, new, len(ids), tuple(changes))
 
 
@@ -132,6 +146,19 @@ def _ruling(old: float, new: float, changes: Sequence[TaskChange], taught_new: b
     if taught_new and new >= old - ALLOWED_LOSS:
         return True, f"no task got worse ({points} points), and it is new"
     return False, f"nothing would improve ({points} points)"
+
+
+def _disagreement(fresh: Sequence[float], known: Sequence[float]) -> str:
+    """What speaks against new samples as a whole; empty for nothing."""
+    if len(fresh) < _N_AGREEING or not known:
+        return ""
+    mine, theirs = float(np.mean(fresh)), float(np.mean(known))
+    if mine >= _LEAST_AGREEMENT * theirs:
+        return ""
+    return (
+        f"its plans do not follow from one another or from what is known: {100 * mine:.1f} points with each left out, "
+        f"where known ones have {100 * theirs:.1f}"
+    )
 
 
 def choose(tasks: Mapping[str, Sequence[str]], n: int) -> list[str]:

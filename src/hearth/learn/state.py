@@ -352,7 +352,8 @@ class State:
         ids = sorted(before.keys() & made.scores.keys())
         old_tasks = self.lineage.tasks(current)
         groups = grouped(old_tasks, ids, gate.LEAST_SAMPLES)
-        return gate.judge(before, made.scores, groups, taught_new=is_new)
+        others = {e.id for e in fresh if e.demonstration.source != "owner"}
+        return gate.judge(before, made.scores, groups, taught_new=is_new, fresh=others)
 
     def _turned_away(
         self, base: Report, fresh: Sequence[Entry], verdict: Verdict, progress: Progress, started_s: float
