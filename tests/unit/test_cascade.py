@@ -112,6 +112,14 @@ def test_a_teacher_with_nothing_better_changes_nothing(answer: Plan | Refusal | 
     assert cascade.plan(REQUEST, Context(), {}) is SURE
 
 
+def test_what_the_owner_refused_is_not_planned_by_others(store: Store) -> None:
+    refused = Refusal("out_of_scope", "I can't do that yet.", planner="owner")
+    second, teacher = Fixed(SURE), Fixed(TAUGHT)
+    cascade = Cascade([Fixed(refused), second], teacher=teacher, agreements=Agreements(store))
+    assert cascade.plan(REQUEST, Context(), {}) is refused
+    assert (second.n_asked, teacher.n_asked) == (0, 0)
+
+
 def test_a_blank_request_is_not_put_to_the_teacher(store: Store) -> None:
     teacher = Fixed(TAUGHT)
     cascade = Cascade([Fixed(UNREADABLE)], teacher=teacher, agreements=Agreements(store), compared_share=1.0)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -163,16 +165,19 @@ def gather(state: State, folder: Path, encoder: Encoder, progress: Progress) -> 
         settings.planning.ask_below,
         costs_of(settings),
     )
-    teacher = _teacher(state, folder, settings, encoder, context)
-    planner = LearnedPlanner(state.student, Filler.open(config.cache_folder(os.environ))) if teacher else None
     report: LoopReport | None = None
-    for stage in gather_waiting(state, teacher, now=now, options=options, planner=planner, context=context):
-        progress(stage.name, stage.done, max(stage.total, 1))
-        report = stage.report
+    with _teacher(state, folder, settings, encoder, context) as teacher:
+        planner = LearnedPlanner(state.student, Filler.open(config.cache_folder(os.environ))) if teacher else None
+        for stage in gather_waiting(state, teacher, now=now, options=options, planner=planner, context=context):
+            progress(stage.name, stage.done, max(stage.total, 1))
+            report = stage.report
     return report
 
 
-def _teacher(state: State, folder: Path, settings: Settings, encoder: Encoder, context: Context) -> Teacher | None:
+@contextlib.contextmanager
+def _teacher(
+    state: State, folder: Path, settings: Settings, encoder: Encoder, context: Context
+) -> Iterator[Teacher | None]:
     """The model in [models.teacher], else the one in [models.language]; None without either."""
     import datetime as dt
 
@@ -180,10 +185,12 @@ def _teacher(state: State, folder: Path, settings: Settings, encoder: Encoder, c
     from hearth.learn.masking import masked
     from hearth.learn.teacher import Budget, EndpointTeacher, Limits
     from hearth.models.configured import open_language_model
+    from hearth.models.remote import RemoteModel
 
     chosen = settings.models.teacher or settings.models.language
     if chosen is None:
-        return None
+        yield None
+        return
     said, zone = settings.learning, settings.zone()
 
     def clock() -> dt.datetime:
@@ -200,7 +207,10 @@ def _teacher(state: State, folder: Path, settings: Settings, encoder: Encoder, c
     )
     budget = Budget(state.store, f"{chosen.kind}:{chosen.base_url or chosen.path} {chosen.model}", limits, clock)
     leaves = chosen.kind == "openai" and not _is_here(chosen.base_url)
-    return EndpointTeacher(model, budget, encoder, context, mask=masked if leaves else None)
+    with contextlib.ExitStack() as stack:
+        if isinstance(model, RemoteModel):
+            stack.callback(model.close)
+        yield EndpointTeacher(model, budget, encoder, context, mask=masked if leaves else None)
 
 
 def _is_here(base_url: str) -> bool:

@@ -14,6 +14,7 @@ from hearth.config import Settings
 from hearth.errors import PlannerError
 from hearth.planning.agreement import Agreements, comparison
 from hearth.planning.deferring import Costs, is_drawn, learn_threshold
+from hearth.planning.recall import OWNERS_WORD
 from hearth.planning.stored import StoredPlanner
 from hearth.protocols import Encoder, Planner
 from hearth.store import Store
@@ -84,6 +85,8 @@ class Cascade:
             except PlannerError as error:
                 failure = error
                 continue
+            if isinstance(answer, Refusal) and answer.planner == OWNERS_WORD:
+                return answer
             is_sure = False
             if isinstance(answer, Plan) and not answer.unserved:
                 proposed.append(answer)

@@ -138,6 +138,8 @@ class Ballot:
         best: dict[Skeleton, Candidate] = {}
         for row in same:
             candidate = self._of_row(row, 1.0)
+            if self._remembered.is_owners(row):  # the owner's word on these very words ends the vote
+                return [replace(candidate, votes=1.0, kin=1.0, text=1.0, leaning=2.0)]
             best.setdefault(skeleton(candidate.steps), candidate)
         for_word: dict[str, float] = {}
         for (value, row, example), weight in zip(voters, weights):

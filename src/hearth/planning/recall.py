@@ -31,6 +31,8 @@ from hearth.protocols import Encoder
 from hearth.store import Store
 from hearth.types import Context, Demonstration, Effect, Offer, Plan, Refusal, Request, ToolSpec
 
+OWNERS_WORD = "owner"
+"""In the place of the planner's name: the owner taught this refusal, and no other planner is asked."""
 _LEAST_CONFIDENCE: dict[Effect, float] = {"none": 0.35, "change": 0.5, "send": 0.6}
 """A plan less sure than this is not proposed; the more a step does, the surer it must be."""
 
@@ -114,6 +116,10 @@ class RecallPlanner:
             self._usable = (self._remembered.n_changes, usable)
         return self._usable[1]
 
+    def _is_owners_no(self, part: Part) -> bool:
+        """Whether the owner taught that nothing is to be done about these very words."""
+        return part.is_nothing and any(self._remembered.source_of(id) == "owner" for id in part.rests_on[:1])
+
     # ── The answer ────────────────────────────────────────────────────────────────────────────────────────
 
     def _answered(self, parts: Sequence[Part], offered: Offered) -> Plan | Refusal:
@@ -126,7 +132,8 @@ class RecallPlanner:
         offer = next((found for part in left if (found := _offer(part, offered))), None)
         if not done:
             reason = _CANNOT if all(part.is_nothing for part in parts) else _UNSURE
-            return Refusal("out_of_scope", reason, offer=offer, planner=self.name)
+            by = OWNERS_WORD if all(map(self._is_owners_no, parts)) else self.name
+            return Refusal("out_of_scope", reason, offer=offer, planner=by)
         missing = [one for part in done for one in part.missing]
         if missing:
             return Refusal("needs", question_about(missing, offered.tools), _names_of(missing), planner=self.name)

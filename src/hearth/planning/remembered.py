@@ -260,6 +260,14 @@ class Remembered:
         if counted:
             self._leaning.count(self._matrix[counted], [targets_of(self.rows[k].leaves) for k in counted], sign)
 
+    def is_owners(self, place: int) -> bool:
+        """Whether the owner taught a row: a correction."""
+        return self.source_of(self.rows[place].id) == "owner"
+
+    def source_of(self, id: str) -> str:
+        """Where a demonstration came from; empty when it is not remembered."""
+        return self._sources.get(id, "")
+
     def that_read(self, words: Sequence[str]) -> list[int]:
         """Rows that read just like this, newest first."""
         if self._by_words is None:
