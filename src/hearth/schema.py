@@ -118,7 +118,7 @@ MIGRATIONS: tuple[str, ...] = (
     """
     ALTER TABLE episode ADD COLUMN n_resumed INTEGER NOT NULL DEFAULT 0;
     """,
-    # 5: what is known of a demonstration; those that do not count; versions of what was learnt; skills; forgetting
+    # 5: what is known of a demonstration; those that do not count; versions of what was learnt; skills
     """
     ALTER TABLE demonstration ADD COLUMN tools_json TEXT NOT NULL DEFAULT '[]';
     ALTER TABLE demonstration ADD COLUMN task_steps_json TEXT NOT NULL DEFAULT '[]';
@@ -183,14 +183,6 @@ MIGRATIONS: tuple[str, ...] = (
         evidence_json TEXT NOT NULL,
         demonstrations_json TEXT NOT NULL DEFAULT '[]',
         at TEXT NOT NULL
-    );
-
-    CREATE TABLE forgetting (
-        number INTEGER PRIMARY KEY,
-        at TEXT NOT NULL,
-        state TEXT NOT NULL,
-        ids_json TEXT NOT NULL,
-        receipt_json TEXT NOT NULL
     );
     """,
     # 6: how often plans agreed with a teacher's; what teachers cost; which requests were looked at for learning

@@ -19,6 +19,7 @@ from hearth.memory.events import EventMemory
 from hearth.planning.recall import RecallPlanner
 from hearth.trace import Trace
 from hearth.types import OWNER, Answer, Demonstration, Episode, Plan, Request, Step
+from hearth.workspace import Folder
 
 NOW = dt.datetime(2026, 11, 20, 9, 30, tzinfo=dt.UTC)
 SECRET = "call my lawyer Xanthippe about the Quillfeather affair"
@@ -151,6 +152,24 @@ def test_the_request_it_came_from_leaves_the_record_and_the_memory(state: State)
     assert [e.id for e in Trace(state.store).episodes()] == ["e2"]
     assert EventMemory(state.store).search("lawyer coins") == ()
     assert hold(state.folder, "Quillfeather") == []
+
+
+def test_images_of_files_that_its_steps_changed_go_with_it(state: State) -> None:
+    record(state, "e1", "write the note")
+    (state.folder / "owner").mkdir()
+    folder = Folder(state.folder / "owner", state.store)
+    for call, text in (("e1-0", "Quillfeather " * 30_000), ("e1-1", "short"), ("e2-0", "kept")):
+        folder.for_call(call).write("note.md", text.encode())
+    assert hold(state.folder / "journal", "Quillfeather")
+    forgotten(state, episode="e1")
+    assert [row["key"] for row in state.store.query("SELECT key FROM journal")] == ["e2-0"]
+    assert not list((state.folder / "journal").iterdir())
+    assert (state.folder / "owner" / "note.md").read_text() == "kept"
+
+
+def test_one_that_was_cut_off_is_not_touched(state: State) -> None:
+    Trace(state.store).begin(Request(SECRET, NOW), "open")
+    assert find(state.store, matching="Quillfeather").is_empty
 
 
 def test_the_record_can_be_kept(state: State) -> None:

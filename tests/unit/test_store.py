@@ -104,6 +104,27 @@ def test_every_earlier_version_is_migrated_and_keeps_its_rows(home: Path, versio
             assert store.query("SELECT rowid FROM event_words WHERE event_words MATCH 'word'")
 
 
+def test_demonstrations_of_earlier_versions_are_kept_and_salvaged(home: Path) -> None:
+    path = home / "hearth.db"
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        migrate(connection, 4)
+        connection.execute(
+            "INSERT INTO demonstration (id, request, plan_json, source, added) VALUES ('d', 'wake me', '{}', 'owner', 't')"
+        )
+    with Store.open(path) as store:
+        (row,) = store.query("SELECT * FROM demonstration")
+        assert (row["id"], row["tools_json"], row["label"], row["version"]) == ("d", "[]", "", None)
+        with store.transaction() as cursor:
+            cursor.execute("INSERT INTO version (at, reason) VALUES ('t', 'kept')")
+            cursor.execute("INSERT INTO version_change (version, id, digest, is_added) VALUES (1, 'd', 'x', 1)")
+    report = Store.salvage(path)
+    assert report.is_complete
+    tables = {row[0] for row in sqlite3.connect(path).execute("SELECT name FROM sqlite_schema WHERE type='table'")}
+    assert {name for name in tables if not name.startswith(("event_words", "sqlite"))} == set(report.tables)
+    with Store.open(path) as store:
+        assert store.query("SELECT reason FROM version")[0][0] == "kept"
+
+
 def test_a_migration_that_fails_leaves_the_version_before(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = home / "hearth.db"
     with Store.open(path) as store:

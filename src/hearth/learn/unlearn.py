@@ -31,10 +31,12 @@ from hearth.learn.tasks import Task, without
 from hearth.models.configured import ADAPTERS
 from hearth.store import Store
 from hearth.trace import N_MAX_STEPS
+from hearth.workspace import Folder
 
 _FEWEST_CHARACTERS = 8
 """Texts shorter than this are not searched for in the files: they would be found by chance."""
 _CHUNK_BYTES = 1 << 22
+_NEVER = dt.timedelta(days=36_500)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,9 +146,13 @@ def _held(store: Store, id: str) -> list[Entry]:
     return found
 
 
+_FINISHED = "SELECT number, id, request, plan_json, answer_json, refusal_json FROM episode WHERE status='finished'"
+"""One that was cut off is still to be carried on, and is not touched."""
+
+
 def _episodes(store: Store, ids: set[str], matching: str) -> list[tuple[str, str]]:
     found = {}
-    for row in store.query("SELECT number, id, request, plan_json, answer_json, refusal_json FROM episode"):
+    for row in store.query(_FINISHED):
         texts = [_said(row[name]) for name in ("request", "plan_json", "answer_json", "refusal_json")]
         if row["id"] in ids or (matching and (_has(texts, matching) or _steps_hold(store, row["number"], matching))):
             found[row["id"]] = texts[0]
@@ -211,6 +217,8 @@ def forget(state: State, found: Found) -> Receipt:
         receipt = _removed(state, cursor, found, gone, made, before, n_language)
         cursor.execute("INSERT OR REPLACE INTO meta (name, value) VALUES ('erase', '1')")
     state.refresh()
+    if found.episodes and (state.folder / "owner").is_dir():
+        Folder(state.folder / "owner", state.store).prune(_NEVER)  # large before-images that nothing refers to any more
     state.erase()
     searched, left = _search(state.folder, texts)
     receipt = _completed(state, receipt, searched, left, texts)
