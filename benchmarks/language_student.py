@@ -33,6 +33,19 @@ from hearth.protocols import GrammarModel
 from hearth.types import Context, Demonstration, Plan, Request, ToolSpec
 
 SEED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Of the model made here."""
+
+    n_words: int = 4096
+    width: int = 256
+    inner: int = 704
+    n_layers: int = 4
+    n_heads: int = 4
+
+
 FULL = LanguageOptions(
     method="full",
     n_epochs=16,
@@ -46,6 +59,10 @@ FULL = LanguageOptions(
     tool_tokens=True,
     max_tokens=192,
 )
+SMALL = Size(width=192, inner=512, n_layers=3, n_heads=3)
+"""Of the base that adapters are made on."""
+OTHER = Size(width=128, inner=352, n_layers=3, n_heads=2)
+"""Of the base that the last adapter moves to."""
 N_BASE_EPOCHS = 6
 NEXT = ("Finance", "Repair", "Restaurant")
 """Domains learnt one after the other by the adapter; the base has seen none of them."""
@@ -62,17 +79,6 @@ LORA = LanguageOptions(
     tool_tokens=True,
     max_tokens=192,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Size:
-    """Of the model made here."""
-
-    n_words: int = 4096
-    width: int = 256
-    inner: int = 704
-    n_layers: int = 4
-    n_heads: int = 4
 
 
 def make_model(folder: Path, demonstrations: Sequence[Demonstration], size: Size, seed: int) -> None:
@@ -206,11 +212,14 @@ def stream(data: PlanData, dev: PlanData, folder: Path) -> dict[str, object]:
         for task in tasks
     ]
     started = time.process_time()
-    base, _ = taught(folder / "first", tasks[0].known, data.tools, replace(FULL, n_epochs=N_BASE_EPOCHS), Size(), SEED)
+    base, record = taught(
+        folder / "first", tasks[0].known, data.tools, replace(FULL, n_epochs=N_BASE_EPOCHS), SMALL, SEED
+    )
     base_s = time.process_time() - started
     first = [judged(base, test, data) for test in tests]
     found: dict[str, object] = {"tasks": [task.name for task in tasks], "n_test": [len(test) for test in tests]}
     found["base_cpu_min"] = round(base_s / 60, 2)
+    found["base_n_parameters"] = record.n_parameters
     for name, options in (("replay", LORA), ("no_replay", replace(LORA, replay=0.0))):
         found[name] = _adapted(folder, name, tasks, tests, first, data, options)
     found["moved"] = _moved(folder, tasks, tests, data)
@@ -268,9 +277,8 @@ def _moved(
     folder: Path, tasks: Sequence[_Task], tests: Sequence[Sequence[Demonstration]], data: PlanData
 ) -> dict[str, object]:
     """The last adapter made anew on a smaller base with other random weights, from the buffer."""
-    size = Size(width=192, inner=512, n_heads=3)
     base, record = taught(
-        folder / "second", tasks[0].known, data.tools, replace(FULL, n_epochs=N_BASE_EPOCHS / 2), size, SEED + 1
+        folder / "second", tasks[0].known, data.tools, replace(FULL, n_epochs=N_BASE_EPOCHS / 2), OTHER, SEED + 1
     )
     before = [judged(base, test, data) for test in tests]
     adapters = Adapters(folder / "adapters-replay")
