@@ -24,9 +24,10 @@ from benchmarks.record import RESULTS, write_result
 from hearth.bench.datasets import composition_split, graph_of, random_split, read_plans, read_tool_file
 from hearth.bench.metrics import PlanGraph, is_accurate, plan_scores
 from hearth.bench.suites.planning import judge, read_all, teach
+from hearth.learn import second
 from hearth.learn.adapter import AdapterOptions, Epoch, Trained, train
 from hearth.models.encoder import MiniLMEncoder
-from hearth.models.pointer import Pointer
+from hearth.models.pointer import Pointer, read_record
 from hearth.plan_format import read_graph
 from hearth.planning.student import Student
 from hearth.protocols import Proposal
@@ -40,7 +41,7 @@ _KEPT = ("node_f1", "link_f1", "accuracy", "exact", "ece", "n")
 class Bench:
     """The data, read once."""
 
-    def __init__(self, folder: Path, options: AdapterOptions) -> None:
+    def __init__(self, folder: Path, options: AdapterOptions, keep: Path | None = None) -> None:
         self.tools = read_tool_file(folder / "tool_desc.json")
         self.train = read_plans(folder / "train.jsonl", self.tools)
         self.dev = read_plans(folder / "dev.jsonl", self.tools)
@@ -48,31 +49,38 @@ class Bench:
         self.encoder = MiniLMEncoder.open()
         self.read = read_all(self.train, self.encoder)
         self.options = options
+        self._keep = keep
 
     def split(self, seed: int) -> dict[str, object]:
         """A part with unseen sequences and a random one cut from train together: what choices are made by."""
         kept, composition = composition_split(self.train, 244, seed)
         inner, random = random_split(len(kept), 300, seed + 8)
         asked = {"random": [kept[k] for k in random], "composition": composition}
-        return self.measured([kept[k] for k in inner], {name: self._rows(rows) for name, rows in asked.items()})
+        return self.measured(
+            f"split-{seed}", [kept[k] for k in inner], {name: self._rows(rows) for name, rows in asked.items()}
+        )
 
     def composition(self) -> dict[str, object]:
         """Unseen sequences alone are cut from train."""
         kept, held = composition_split(self.train, 244, SEED)
-        return self.measured(kept, {"composition": self._rows(held)})
+        return self.measured("composition", kept, {"composition": self._rows(held)})
 
     def report(self) -> dict[str, object]:
-        return self.measured(range(len(self.train.demonstrations)), {"dev": self.dev.demonstrations})
+        return self.measured("dev", range(len(self.train.demonstrations)), {"dev": self.dev.demonstrations})
 
     def _rows(self, rows: Sequence[int]) -> tuple[Demonstration, ...]:
         return self.train.subset(rows).demonstrations
 
-    def measured(self, rows: Sequence[int], asked: Mapping[str, Sequence[Demonstration]]) -> dict[str, object]:
+    def measured(
+        self, name: str, rows: Sequence[int], asked: Mapping[str, Sequence[Demonstration]]
+    ) -> dict[str, object]:
         """Teach `rows` of train, then plan what is `asked`: by each tier and by the whole student."""
         mine = self.read.subset(rows)
         with tempfile.TemporaryDirectory() as made:
-            folder = Path(made) / "adapter"
-            trained = self._train(mine.demonstrations, folder)
+            folder = (self._keep or Path(made)) / name
+            if not folder.exists():
+                _write_held(folder, self._train(mine.demonstrations, folder).held)
+            record, held = read_record(folder), second.held(folder)
             pointer = Pointer.open(folder, self.tools, graph=self.graph, encoder=self.encoder)
         student = Student(self.encoder, self.tools, graph=self.graph)
         teach(student, mine)
@@ -81,13 +89,13 @@ class Bench:
             for name, part in asked.items()
             for tier, scores in (("tier_two", self._alone(pointer, part)), ("tier_one", self._judged(student, part)))
         }
-        student.adopt(pointer, trained.held)
+        student.adopt(pointer, held)
         started = time.process_time()
         student.settle()
         found["fit_cpu_s"] = round(time.process_time() - started, 1)
         found |= {f"{name}_student": self._judged(student, part) for name, part in asked.items()}
-        found |= {"n_taught": len(rows), "train_cpu_s": trained.record["cpu_s"], "bytes": trained.record["bytes"]}
-        found |= {"held": trained.record["held"], "options": trained.record["options"]}
+        found |= {"n_taught": len(rows), "train_cpu_s": record["cpu_s"], "bytes": record["bytes"]}
+        found |= {"held": record["held"], "options": record["options"]}
         found |= _latency(pointer, student, [d.request for part in asked.values() for d in part])
         print(json.dumps(found, indent=1), flush=True)
         return found
@@ -129,6 +137,14 @@ def _plan(proposal: Proposal) -> PlanGraph:
     return PlanGraph(nodes, tuple(pairwise(nodes)))
 
 
+def _write_held(folder: Path, proposals: Mapping[str, Proposal]) -> None:
+    data = {
+        id: [dict(p.tools), [[list(s), log] for s, log in p.sequences], [[*pair, v] for pair, v in p.link.items()]]
+        for id, p in sorted(proposals.items())
+    }
+    (folder / "held.json").write_text(json.dumps(data))
+
+
 def _latency(pointer: Pointer, student: Student, requests: Sequence[str]) -> dict[str, float]:
     found = {}
     for name, plan in (("tier_two", lambda text: pointer.propose([text])), ("student", student.rank)):
@@ -147,10 +163,11 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--only", default=",".join(SECTIONS))
     parser.add_argument("--options", default="{}", help="of training, as JSON")
+    parser.add_argument("--keep", type=Path, help="folder of trained models; those there are used again")
     parser.add_argument("--write", action=argparse.BooleanOptionalAction, default=True)
     given = parser.parse_args()
     started, cpu = time.perf_counter(), os.times()
-    bench = Bench(given.data, AdapterOptions(**json.loads(given.options)))
+    bench = Bench(given.data, AdapterOptions(**json.loads(given.options)), given.keep)
     path = RESULTS / "tier_two.json"
     results: dict[str, object] = json.loads(path.read_text())["results"] if path.exists() else {}
     for section in given.only.split(","):
