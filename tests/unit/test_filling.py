@@ -67,6 +67,7 @@ def value(text: str, said: str, parameter: Parameter) -> object:
         ("add 3, 5 and 7", "3, 5 and 7", "list[integer]", "", [3, 5, 7]),
         ("no number here", "number", "integer", "", None),
         ("at an efficiency of 85%", "85%", "number", "ranges from 0 to 1.0", 0.85),
+        ("at 90% of it", "90%", "number", "efficiency, default 0.8", 0.9),
         ("with 15% off", "15%", "number", "discount percentage", 15),
         ("from 2022-01-01 to 2022-12-31", "2022-12-31", "text", "in YYYY-MM-DD format", "2022-12-31"),
         ("convert 50 dollars to euros", "euros", "text", "The currency to convert to", "EUR"),
@@ -88,6 +89,15 @@ def test_words_never_cross_a_turn() -> None:
     found = saying(text).best(Parameter("city", "text"), answer)
     assert found is not None
     assert "\n" not in str(found.value)
+
+
+def test_a_span_seldom_reaches_beyond_its_sentence() -> None:
+    text = "Order wood from Miller. Paint it red today"
+    answer = pointing(text, "Miller.")
+    answer.end[5] = 0.5  # "it": a little likelier as an end
+    found = saying(text).best(Parameter("supplier", "text"), answer)
+    assert found is not None
+    assert found.value == "Miller"
 
 
 def test_a_person_is_given_by_name() -> None:

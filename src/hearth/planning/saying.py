@@ -21,6 +21,10 @@ from hearth.planning.slots import Slot, find_slots
 from hearth.types import Argument, Context, Parameter
 
 _MOST_TOKENS = 48
+_TOKEN_PRICE = 0.1
+"""What each further token of a span costs, in log-chance: the reader says its start and its end apart."""
+_SENTENCE_PRICE = 2.0
+"""What it costs to reach beyond the end of a sentence."""
 _TYPED_VIEWS = {
     "datetime": ("datetime", "start"),
     "date": ("date", "start"),
@@ -40,8 +44,11 @@ _OPENERS = {")": "(", "]": "[", "}": "{"}
 _JOINT = re.compile(r"\s*(?:,\s*(?:and|or|as well as)\s+|[,;\n]\s*|\s(?:and|or|as well as|plus|&)\s)\s*", re.IGNORECASE)
 _QUOTED = re.compile(r"[\"“«]([^\"”»\n]+)[\"”»]|(?<!\w)['‘]([^'’\n]+)['’](?!\w)")
 _ISO_ASKED = re.compile(r"y{4}[-/]m{2}[-/]d{2}", re.IGNORECASE)
+_SENTENCE_END = re.compile(r"(?<![A-Z])[.!?](?=\s+[A-Z])")
 _CURRENCY_ASKED = re.compile(r"\bcurrency\b", re.IGNORECASE)
-_SHARE_ASKED = re.compile(r"\bdecimal\b|\b0(?:\.0)? (?:to|and|-) 1(?:\.0)?\b|\bfraction\b", re.IGNORECASE)
+_SHARE_ASKED = re.compile(
+    r"\bdecimal\b|\b0(?:\.0)? (?:to|and|-) 1(?:\.0)?\b|\bfraction\b|(?<![\d.])0?\.\d", re.IGNORECASE
+)
 _CLOCK_ASKED = re.compile(r"h{2}:m{2}(?! *am)|24[- ]hour", re.IGNORECASE)
 
 
@@ -64,6 +71,7 @@ class Saying:
         self._context = context
         self._slots = find_slots(text, self._now, context)
         self._turns = [(m.start(), m.end()) for m in TURN.finditer(text)] if TURN.match(text) else []
+        self._sentences = [m.end() for m in _SENTENCE_END.finditer(text)]
         self._numbers: list[Spoken] | None = None
         self._percentages: set[int] = set()
 
@@ -120,9 +128,11 @@ class Saying:
         apart = np.flatnonzero(spans[1:, 0] - spans[:-1, 1] > 200)
         for k in apart:
             turn[k + 1 :] += 1_000_000
-        scores = answer.start[:, None] + answer.end[None, :]
         place = np.arange(n)
         length = place[None, :] - place[:, None]
+        sentence = np.searchsorted(self._sentences, spans[:, 0])
+        scores = answer.start[:, None] + answer.end[None, :] - _TOKEN_PRICE * length
+        scores -= _SENTENCE_PRICE * np.maximum(sentence[None, :] - sentence[:, None], 0)
         allowed = (length >= 0) & (length < _MOST_TOKENS) & (turn[:, None] == turn[None, :])
         allowed &= ~is_mark[:, None] & ~is_mark[None, :]
         scores = np.where(allowed, scores, -np.inf)
