@@ -97,6 +97,24 @@ def test_the_homes_teacher_is_asked_by_learning(
     assert planned(hearth, "defrobnicate the gizmo reading") == ["add_reminder"]
 
 
+def test_a_file_may_answer_in_the_teachers_place(hearth: Hearth, home: Path, tmp_path: Path) -> None:
+    with_few_demonstrations(home)
+    text = "defrobnicate the gizmo reading"
+    asked(hearth, text)
+    gold = tmp_path / "gold.jsonl"
+    nodes = [{"task": "read_list", "arguments": [{"name": "list", "value": "gizmo"}]}]
+    gold.write_text(json.dumps({"id": "g", "user_request": text, "task_nodes": nodes}) + "\n")
+    learnt = hearth("learn", "--fast", "--teacher", str(gold))
+    assert learnt.code == 0, learnt
+    assert "1 of 1 questions were answered" in learnt.out
+    assert planned(hearth, text) == ["read_list"]
+    status = json.loads(hearth("learn", "status", "--json").out)
+    assert set(status["agreement"]) <= {"recall", "student"}
+    both = hearth("learn", "--teacher", str(gold), "--from", str(gold))
+    assert both.code == 2
+    assert "give one" in both.err
+
+
 def test_a_plan_file_and_nothing(hearth: Hearth, tmp_path: Path) -> None:
     id = asked(hearth)
     path = tmp_path / "plan.json"

@@ -142,11 +142,15 @@ def _edited(agent: Agent, episode: Episode) -> Plan | None:
 # ── The home's teacher, for `hearth learn` ────────────────────────────────────────────────────────────────
 
 
-def gather(state: State, folder: Path, encoder: Encoder, progress: Progress) -> LoopReport | None:
+def gather(
+    state: State, folder: Path, encoder: Encoder, progress: Progress, recorded: Path | None = None
+) -> LoopReport | None:
     """Gather what the home's requests teach, asking its teacher within its budget; it waits for the next learning.
 
+    Args:
+        recorded: A file that answers in the teacher's place.
     Raises:
-        ConfigError: The teacher's settings cannot be used; nothing was asked.
+        ConfigError, RequestError: The teacher's settings or file cannot be used; nothing was asked.
     """
     import datetime as dt
 
@@ -166,7 +170,7 @@ def gather(state: State, folder: Path, encoder: Encoder, progress: Progress) -> 
         costs_of(settings),
     )
     report: LoopReport | None = None
-    with _teacher(state, folder, settings, encoder, context) as teacher:
+    with _teacher(state, folder, settings, encoder, context, recorded) as teacher:
         planner = LearnedPlanner(state.student, Filler.open(config.cache_folder(os.environ))) if teacher else None
         for stage in gather_waiting(state, teacher, now=now, options=options, planner=planner, context=context):
             progress(stage.name, stage.done, max(stage.total, 1))
@@ -176,18 +180,23 @@ def gather(state: State, folder: Path, encoder: Encoder, progress: Progress) -> 
 
 @contextlib.contextmanager
 def _teacher(
-    state: State, folder: Path, settings: Settings, encoder: Encoder, context: Context
+    state: State, folder: Path, settings: Settings, encoder: Encoder, context: Context, recorded: Path | None
 ) -> Iterator[Teacher | None]:
-    """The model in [models.teacher], else the one in [models.language]; None without either."""
+    """The file, else the model in [models.teacher], else the one in [models.language], each after what the owner taught
+    for the same words; None without any."""
     import datetime as dt
 
     from hearth.guard.egress import Egress
     from hearth.learn.masking import masked
-    from hearth.learn.teacher import Budget, EndpointTeacher, Limits
+    from hearth.learn.teacher import Budget, EndpointTeacher, FirstOf, Limits, OwnerTeacher, RecordedTeacher
     from hearth.models.configured import open_language_model
     from hearth.models.remote import RemoteModel
 
+    owner = OwnerTeacher(state.store)
     chosen = settings.models.teacher or settings.models.language
+    if recorded is not None:
+        yield FirstOf([owner, RecordedTeacher(recorded)])
+        return
     if chosen is None:
         yield None
         return
@@ -210,7 +219,7 @@ def _teacher(
     with contextlib.ExitStack() as stack:
         if isinstance(model, RemoteModel):
             stack.callback(model.close)
-        yield EndpointTeacher(model, budget, encoder, context, mask=masked if leaves else None)
+        yield FirstOf([owner, EndpointTeacher(model, budget, encoder, context, mask=masked if leaves else None)])
 
 
 def _is_here(base_url: str) -> bool:

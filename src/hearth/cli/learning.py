@@ -139,6 +139,13 @@ class Bars:
     help="`two` asks for the trained tier as well (needs torch) and fails without it.",
 )
 @click.option("--source", default="teacher", show_default=True, help="Who made the plans, for lines that do not say.")
+@click.option(
+    "--teacher",
+    "teacher_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE.jsonl",
+    help="Without --from: take the teacher's answers from this file instead of asking one.",
+)
 @click.option("--anyway", is_flag=True, help="Promote even what the gate refuses.")
 @as_json
 @click.pass_context
@@ -151,6 +158,7 @@ def learn(
     fast: bool,
     tier: Literal["one", "two"] | None,
     source: str,
+    teacher_file: Path | None,
     anyway: bool,
     as_json: bool,
 ) -> int:
@@ -162,6 +170,8 @@ def learn(
     if ctx.invoked_subcommand is not None:
         ctx.obj = (ctx.obj, state_folder)
         return 0
+    if teacher_file is not None and source_file is not None:
+        raise click.UsageError("--teacher answers what waits in the home, --from learns a file; give one")
     if fast and tier == "two":
         raise click.UsageError("--fast leaves tier two out; choose one of --fast and --tier two")
     folder = folder_of(ctx.obj, state_folder)
@@ -175,6 +185,7 @@ def learn(
             bars,
             tier="one" if fast else tier,
             source=source,
+            teacher_file=teacher_file,
             anyway=anyway,
         )
     except KeyboardInterrupt:
@@ -201,6 +212,7 @@ def _learn(
     tier: Literal["one", "two"] | None,
     *,
     source: str,
+    teacher_file: Path | None,
     anyway: bool,
 ) -> tuple[Report, str]:
     from dataclasses import replace
@@ -212,7 +224,7 @@ def _learn(
         notes: list[str] = []
         if (folder / "hearth.toml").exists():
             _explain(state, encoder)
-            if source_file is None and (gathered := gather(state, folder, encoder, bars)) is not None:
+            if source_file is None and (gathered := gather(state, folder, encoder, bars, teacher_file)) is not None:
                 notes = gathered_lines(gathered)
         report = state.learn(entries, bars, must_pass=not anyway)
         if (folder / "hearth.toml").exists():
@@ -319,6 +331,7 @@ def status(ctx: click.Context, state_folder: Path | None, show_all: bool, as_jso
     """What plans now: the version, what waits, the tasks with their scores."""
     from hearth.learn.buffer import Buffer
     from hearth.learn.lineage import Lineage
+    from hearth.planning.agreement import Agreements
 
     folder = _folder(ctx, state_folder)
     with opened_store(folder) as store:
@@ -328,6 +341,7 @@ def status(ctx: click.Context, state_folder: Path | None, show_all: bool, as_jso
         n_waiting = sum(members.get(id) != digest for id, digest in buffer.ids().items())
         aside = buffer.n_set_aside()
         tasks = lineage.tasks(version.number) if version else ()
+        agreed = Agreements(store).n_right()
     n_waiting += aside.pop("waiting", 0)
     if as_json:
         print_json(
@@ -336,6 +350,7 @@ def status(ctx: click.Context, state_folder: Path | None, show_all: bool, as_jso
                 "waiting": n_waiting,
                 "set_aside": aside,
                 "tasks": [task.to_json() for task in tasks],
+                "agreement": {planner: {"right": right, "n": n} for planner, (right, n) in agreed.items()},
             }
         )
         return
@@ -350,6 +365,8 @@ def status(ctx: click.Context, state_folder: Path | None, show_all: bool, as_jso
     if isinstance(score, int | float):
         click.echo(f"  Node-F1        {score:.3f} on {version.record.get('n_judged')} samples judged as if not taught")
     click.echo(f"  tier two       {version.adapter or 'none'}")
+    for planner, (right, n) in agreed.items():
+        click.echo(clean(f"  agreement      {planner}: {right} of {n} plans were the teacher's"))
     frontier = version.record.get("frontier")
     if isinstance(frontier, dict):
         click.echo(
