@@ -232,6 +232,8 @@ def evidence(**changes: object) -> Evidence:
         np.array([0.9, 0.8, 0.1]),
         np.zeros(3),
         np.zeros(3),
+        np.zeros((1, 3)),
+        np.zeros((1, 3)),
         np.full(3, 0.5),
         np.array([0.9 if link == ("b", "a") else 0.1 for link in links], dtype=np.float32),
         {link: column for column, link in enumerate(links)},

@@ -81,6 +81,10 @@ class Evidence:
     """The same from the clause that suggests the tool most."""
     clause_any: Floats
     """The same, of any clause (noisy or)."""
+    by_clause: Floats
+    """How likely each tool is from each clause, shape [n_clauses, n_tools]."""
+    steps: Floats
+    """How far clauses like each clause asked for it, shape [n_clauses, n_tools]."""
     said: Floats
     """Where in the request a tool's clause stands, 0 to 1; one half where that is not known."""
     predicted: NDArray[np.float32]
@@ -131,6 +135,8 @@ class Grounds:
         self.tools = np.append(evidence.tools[rows], 0.0)
         self.best = np.append(evidence.clause_best[rows], 0.0)
         self.any = np.append(evidence.clause_any[rows], 0.0)
+        self.by_clause = np.hstack([evidence.by_clause[:, rows], np.zeros((len(evidence.by_clause), 1))])
+        self.steps = np.hstack([evidence.steps[:, rows], np.zeros((len(evidence.steps), 1))])
         self.said = np.append(evidence.said[rows], 0.5)
         self.rarity = np.append(evidence.rarity[rows], 0.0)
         self.is_end = np.array([name == ENDS for name in self.names])

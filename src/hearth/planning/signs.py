@@ -44,6 +44,10 @@ FEATURES = (
     "order_log",
     "links_new_near",
     "said_back",
+    "cover",
+    "step_fit",
+    "step_log",
+    "step_cover",
     "rare",
     "rare_odds",
     "rare_missed",
@@ -86,6 +90,7 @@ def _of_length(found: Sequence[Sequence_], members: Sequence[Sequence_], grounds
     tools, best, any_ = (scores[path[:, 1:-1]] for scores in (grounds.tools, grounds.best, grounds.any))
     p = np.clip(tools, _FLOOR, 1 - _FLOOR)
     odds = np.log(p / (1 - p))
+    steps = grounds.steps.max(axis=0)[path[:, 1:-1]]
     rarity = grounds.rarity[path[:, 1:-1]] * is_in
     n_links = grounds.n_links[a, b]
     link = np.where(n_links > 0, grounds.link[a, b], 0.0)
@@ -122,6 +127,10 @@ def _of_length(found: Sequence[Sequence_], members: Sequence[Sequence_], grounds
         _order_log(path, grounds),
         is_new * e.nearest,
         np.minimum(np.diff(said, axis=1), 0.0).sum(axis=1),
+        _cover(grounds.by_clause, path),
+        ((2 * steps - 1) * is_in).sum(axis=1),
+        (np.log(np.clip(steps, 0.02, 1)) * is_in).sum(axis=1),
+        _cover(grounds.steps, path),
         rarity.sum(axis=1),
         (odds * rarity).sum(axis=1),
         _rare_missed(members, e),
@@ -176,6 +185,13 @@ def _missed(members: Sequence[Sequence_], scores: Floats, e: Evidence) -> Floats
             if place is not None:
                 left[k, place] = 0.0
     return np.asarray(np.maximum(left.max(axis=1), 0.0), dtype=np.float64)
+
+
+def _cover(by_clause: Floats, path: NDArray[np.int64]) -> Floats:
+    """How much less the tools of each sequence serve the clauses than the best tool for each clause would."""
+    scores = np.clip(by_clause, 0, 1)
+    served = scores[:, path[:, 1:-1]].max(axis=2)
+    return np.asarray((served - scores.max(axis=1, keepdims=True)).sum(axis=0), dtype=np.float64)
 
 
 def _rare_missed(members: Sequence[Sequence_], e: Evidence) -> Floats:

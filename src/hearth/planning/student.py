@@ -31,7 +31,7 @@ from hearth.planning.fitting import LEAST_TAUGHT, N_CHOSEN, Joining, Lessons, fi
 from hearth.planning.reading import FloatRows, Reader, Reading, ReadingOptions
 from hearth.planning.signs import FEATURES, features
 from hearth.planning.strangers import ToolTexts
-from hearth.planning.taught import Neighbourhood, Taught, step_texts, targets_of, taught_of
+from hearth.planning.taught import Neighbourhood, StepMemory, Taught, step_texts, targets_of, taught_of
 from hearth.planning.view import Outputs, View, ViewOptions
 from hearth.planning.weighing import Weigher, chance
 from hearth.protocols import Encoder, Proposal, Proposer
@@ -424,7 +424,8 @@ class Student:
         neighbourhood = Neighbourhood(self._taught)
         texts = ToolTexts(self.tools, vectors, names, neighbourhood.usual(), self.options.reading.n_words)
         outputs = Outputs(self.heads.outputs, self.clause_heads.outputs)
-        return View(list(self.tools), texts, outputs, self._counts, neighbourhood, self._view_options)
+        memory = StepMemory(self._taught, neighbourhood.place, {name: k for k, name in enumerate(self.tools)})
+        return View(list(self.tools), texts, outputs, self._counts, neighbourhood, memory, self._view_options)
 
     @property
     def _view_options(self) -> ViewOptions:

@@ -16,6 +16,8 @@ from hearth.planning.reading import FloatRows, Reading, likeness_of_texts
 from hearth.types import Demonstration, ToolSpec
 
 _STEP_PREFIX = re.compile(r"^step \d+[:.]? *(call \S+ *(to )?)?", re.IGNORECASE)
+_N_CLAUSES = 12
+_CLAUSE_SHARPNESS = 15.0
 _N_USUAL = 256
 _N_LOOKED_AT = 200
 """So many demonstrations, nearest by their sentence vectors and words, are compared in full."""
@@ -68,6 +70,41 @@ def step_texts(demonstration: Demonstration, tools: Mapping[str, ToolSpec]) -> l
         fallback = f"{step.tool.replace('_', ' ')}: {spec.description if spec else ''}"
         texts.append(_STEP_PREFIX.sub("", text) or fallback)
     return texts
+
+
+class StepMemory:
+    """Finds the clauses most like a clause, among all that were taught, and the tools they asked for."""
+
+    def __init__(self, taught: Mapping[str, Taught], rows: Mapping[str, int], place: Mapping[str, int]) -> None:
+        """
+        Args:
+            rows: Of the demonstrations in the neighbourhood.
+            place: Of the tools on offer.
+        """
+        self._place = place
+        clauses = [taught[id].reading.vectors for id in rows]
+        self._vectors = np.concatenate(clauses) if clauses else np.zeros((0, 0), dtype=np.float32)
+        self._owner = np.repeat(np.fromiter(rows.values(), np.int64, len(rows)), [len(mine) for mine in clauses])
+        self._tools = [
+            [place[tool] for tool in tools if tool in place] for id in rows for tools in taught[id].clause_tools
+        ]
+
+    def votes(self, reading: Reading, hidden: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
+        """How far the clauses like each clause asked for each tool, shape [n_clauses, n_tools]; a clause that asks for
+        nothing has no votes."""
+        found = np.zeros((len(reading.clauses), len(self._place)))
+        if not len(self._vectors):
+            return found
+        alike = reading.vectors @ self._vectors.T
+        if hidden is not None:
+            alike[:, hidden[self._owner]] = -1.0
+        n = min(_N_CLAUSES, alike.shape[1])
+        for clause, mine in enumerate(alike):
+            top = np.argpartition(-mine, n - 1)[:n]
+            weights = np.exp((mine[top] - mine[top].max()) * _CLAUSE_SHARPNESS)
+            for row, weight in zip(top, weights / weights.sum()):
+                found[clause, self._tools[row]] += weight
+        return found
 
 
 class Neighbourhood:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from hearth.planning.candidates import Counts, Evidence, Floats, Known, Sequence_
 from hearth.planning.reading import FloatRows, Reading
 from hearth.planning.strangers import SIGNS, Looks, ToolTexts, Transfer, by_text, stranger_signs
-from hearth.planning.taught import Neighbourhood
+from hearth.planning.taught import Neighbourhood, StepMemory
 from hearth.planning.weighing import Weigher
 from hearth.protocols import Proposal
 
@@ -52,6 +52,7 @@ class View:
         outputs: Outputs,
         counts: Counts,
         neighbourhood: Neighbourhood,
+        memory: StepMemory,
         options: ViewOptions,
         hidden: NDArray[np.bool_] | None = None,
     ) -> None:
@@ -62,7 +63,7 @@ class View:
             hidden: Rows of the neighbourhood that are left out.
         """
         self.names, self.texts, self.counts, self.neighbourhood = names, texts, counts, neighbourhood
-        self.options, self.hidden = options, hidden
+        self.options, self.hidden, self.memory = options, hidden, memory
         self.place = {name: place for place, name in enumerate(names)}
         text = {name: column for column, name in enumerate(outputs.text)}
         clause = {name: column for column, name in enumerate(outputs.clause)}
@@ -98,7 +99,8 @@ class View:
             The evidence, and rows of the nearest demonstrations.
         """
         left_out = own[1] if own is not None else None
-        nearest, alike = self.neighbourhood.nearest(reading, _N_NEIGHBOURS, self._hidden_from(own))
+        hidden = self._hidden_from(own)
+        nearest, alike = self.neighbourhood.nearest(reading, _N_NEIGHBOURS, hidden)
         weights = np.exp((alike - alike[:1]) * _SHARPNESS)
         weights = weights / max(float(weights.sum()), 1e-12)
         sequences = [(self.neighbourhood.sequences[row], float(w)) for row, w in zip(nearest, weights)]
@@ -112,6 +114,8 @@ class View:
         evidence = Evidence(
             self.place,
             *scores,
+            looks.by_clause,
+            self.memory.votes(reading, hidden),
             said,
             predicted,
             self._links,
