@@ -254,7 +254,7 @@ def test_a_home_learns_what_waits_and_skills_are_proposed(hearth: Line) -> None:
     assert "Say “good night”" in ran.out
     assert "“good night”" in hearth("skills", state=False).out
     ran = hearth("learn", "--fast", state=False)
-    assert "Learnt 4 demonstrations " in ran.out  # the skill, and the three evenings
+    assert "Learnt 6 demonstrations " in ran.out  # three forms of the name, and the three evenings
     assert hearth("skills", "remove", "good night", state=False).code == 0
     ran = hearth("skills", "dismiss", "99", state=False)
     assert (ran.code, ran.err) == (4, "hearth: no proposal 99; `hearth skills` lists them\n")

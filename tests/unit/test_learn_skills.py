@@ -134,12 +134,16 @@ def test_nothing_is_installed_without_a_yes_and_a_yes_makes_its_name_planned(sta
     (skill,) = propose(state.store, TOOLS, NOW)
     assert len(state.buffer) == 0
     done = accept(state, skill.number, "Goodnight")
-    assert (done.name, done.state, done.demonstrations) == ("Goodnight", "accepted", ("skill:Goodnight",))
-    (entry,) = state.buffer.all()
-    assert entry.demonstration.source == "owner"
+    assert (done.name, done.state, done.demonstrations) == (
+        "Goodnight",
+        "accepted",
+        ("skill:Goodnight", "skill:Goodnight:2", "skill:Goodnight:3"),
+    )
+    requests = [(e.demonstration.request, e.demonstration.source) for e in state.buffer.all()]
+    assert requests == [("Goodnight", "owner"), ("Goodnight!", "owner"), ("Goodnight please", "owner")]
     assert state.student.rank("goodnight").candidates[0].tools == ("lock_door", "dim_lights")
     recalled = RecallPlanner(ENCODER, state.store)
-    assert recalled.ids("owner") == ("skill:Goodnight",)
+    assert recalled.ids("owner") == done.demonstrations
     assert propose(state.store, TOOLS, NOW) == ()
 
 

@@ -68,11 +68,10 @@ def test_without_a_sample_its_task_is_as_the_others_make_it() -> None:
 
 def test_a_request_goes_to_the_task_of_its_nearest_samples() -> None:
     owner = {"1": "a", "2": "b", "3": "b"}
-    frontier = find_frontier([0.8, 0.9, 0.95, 0.95], [0.2, 0.3, 0.85])
+    frontier = find_frontier([0.8, *[0.9] * 4, *[0.95] * 5], [0.2, 0.3, 0.85, 0.92])
     assert frontier is not None
     assert frontier.threshold == pytest.approx(0.9)
-    assert frontier.caught == pytest.approx(1.0)
-    assert frontier.false_alarms == 0.25
+    assert [frontier.caught, frontier.false_alarms] == pytest.approx([0.75, 0.1])
     found = allocate([("1", 0.93), ("2", 0.92), ("3", 0.91), ("gone", 0.1)], owner, frontier)
     assert (found.task, found.likeness, found.is_unseen) == ("b", 0.92, False)
     assert allocate([("1", 0.5)], owner, frontier).is_unseen

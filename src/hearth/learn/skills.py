@@ -43,6 +43,8 @@ _MAX_GAP = 3
 """So many other steps may lie between two of a pattern."""
 _MOST_PATTERNS = 2000
 _CONSTANT_SHARE = 0.8
+_ENDINGS = ("!", " please")
+"""Forms of a name beside the bare one."""
 _N_SHOWN_OPEN = 3
 """A skill with open arguments is shown with so many of their values."""
 
@@ -353,7 +355,9 @@ def accept(state: State, number: int, name: str = "") -> Skill:
         if other.state == "accepted" and other.name.casefold() == name.casefold():
             raise RequestError(f"there is a skill {other.name!r} already; choose another name, or remove that one")
     entries = _demonstrations(state.store, skill, name)
-    taken = state.store.query("SELECT id FROM demonstration WHERE request = ? COLLATE NOCASE", (name,))
+    taken = state.store.query(
+        "SELECT id FROM demonstration WHERE request = ? COLLATE NOCASE AND source <> 'shipped'", (name,)
+    )
     if taken:
         raise RequestError(
             f"{name!r} means something else already (demonstration {taken[0]['id']!r}); choose another name"
@@ -370,17 +374,20 @@ def accept(state: State, number: int, name: str = "") -> Skill:
 
 
 def _demonstrations(store: Store, skill: Skill, name: str) -> list[Entry]:
-    """The name with the plan; with arguments left open, the name with some of their values."""
+    """The name with the plan, in a few forms; with arguments left open, the name with some of their values."""
     if not skill.open:
-        said = Demonstration(f"skill:{name}", name, _with_text(skill.plan, name), source="owner")
-        return [Entry(said, teacher="owner")]
+        forms = [name, *(name + ending for ending in _ENDINGS)]
+        return [
+            Entry(Demonstration(_id(name, k), form, _with_text(skill.plan, form), source="owner"), teacher="owner")
+            for k, form in enumerate(forms)
+        ]
     (row,) = store.query("SELECT evidence_json FROM skill WHERE number=?", (skill.number,))
     examples: dict[str, Entry] = {}
     for example in json.loads(row["evidence_json"])["examples"]:
         request = f"{name} {example['said']}".strip()
         plan = _with_text(plan_from_json(example["plan"]), request)
         said = Demonstration(
-            f"skill:{name}:{len(examples) + 1}",
+            _id(name, len(examples)),
             request,
             plan,
             source="owner",
@@ -388,6 +395,10 @@ def _demonstrations(store: Store, skill: Skill, name: str) -> list[Entry]:
         )
         examples.setdefault(request, Entry(said, teacher="owner"))
     return list(examples.values())
+
+
+def _id(name: str, place: int) -> str:
+    return f"skill:{name}" + (f":{place + 1}" if place else "")
 
 
 def _with_text(plan: Plan, text: str) -> Plan:
