@@ -293,7 +293,10 @@ def measure(
     scores |= _arguments(plans, test, drafter, filler is not None, progress)
     for prefix, bound in _bounds(rankings, read, train, test, student).items():
         mine = plan_scores(bound, wanted, names)
-        scores |= {f"{prefix}{key}": round(mine[key], 4) for key in _BOUNDED if key in mine}
+        kept = [key for key in _BOUNDED if key in mine]
+        if prefix == "oracle_" and drafter.links_by_reference:
+            kept = [key for key in kept if key != "link_f1"]  # candidates have no references yet
+        scores |= {f"{prefix}{key}": round(mine[key], 4) for key in kept}
     return {
         **scores,
         "n": len(golds),
@@ -383,7 +386,7 @@ def _latency(drafter: Drafter, test: PlanData, n: int) -> dict[str, float | None
     calls_ms: list[float] = []
     for d in (*test.demonstrations[:n][:3], *test.demonstrations[:n]):
         started = time.perf_counter()
-        (ranking,) = drafter.rank([d.request], [()], test.tools)
+        (ranking,) = drafter.rank([d.request], [d.tools], test.tools)
         ranked = time.perf_counter()
         plan = drafter.draft(ranking, d.request, FIXED_NOW, test.tools).plan
         ended = time.perf_counter()
