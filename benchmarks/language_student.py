@@ -26,7 +26,8 @@ from hearth.bench.datasets import PlanData, graph_of, random_split, read_plans, 
 from hearth.bench.metrics import PlanGraph, average_accuracy, backward_transfer, forgetting, plan_scores
 from hearth.errors import PlannerError
 from hearth.learn.adapters import Adapters
-from hearth.learn.language import LanguageOptions, LanguageRecord, distill
+from hearth.learn.language import LanguageRecord, distill
+from hearth.learn.samples import LanguageOptions
 from hearth.models.huggingface import HuggingFaceModel
 from hearth.planning.compact import CompactPlanner
 from hearth.protocols import GrammarModel

@@ -18,7 +18,8 @@ from tests.tiny_models import make_llama
 from hearth.errors import ConfigError, NotFound, PlannerError, RequestError, StoreError
 from hearth.learn import adapters as adapters_module
 from hearth.learn.adapters import Adapters, scores
-from hearth.learn.language import LanguageOptions, data_sha256, distill, folder_sha256, move, read_record, write_record
+from hearth.learn.language import data_sha256, distill, folder_sha256, move, read_record, write_record
+from hearth.learn.samples import LanguageOptions
 from hearth.models.huggingface import HuggingFaceModel, current_adapter
 from hearth.types import Demonstration, Plan, Step, ToolSpec
 

@@ -82,7 +82,7 @@ def distil(
     New is what no adapter was taught yet (or what a file holds); the rest is replayed beside it.
     """
     from hearth.learn.buffer import read_entries
-    from hearth.learn.language import LanguageOptions
+    from hearth.learn.samples import LanguageOptions
 
     options = LanguageOptions(n_epochs=epochs, rank=rank, lr=lr, replay=replay, tool_tokens=tool_tokens)
     folder = folder_of(invocation, state_folder)

@@ -20,7 +20,8 @@ from pathlib import Path
 
 from hearth.errors import NotFound, PlannerError, RequestError, StoreError
 from hearth.learn import gate
-from hearth.learn.language import LanguageOptions, LanguageRecord, distill, move, read_record, write_record
+from hearth.learn.language import LanguageRecord, distill, move, read_record, write_record
+from hearth.learn.samples import LanguageOptions
 from hearth.models.huggingface import CURRENT, HuggingFaceModel
 from hearth.planning.compact import CompactPlanner
 from hearth.protocols import GrammarModel
