@@ -9,7 +9,8 @@ of `stream` that are there are not run again.
 * `stream`: train as a stream from nothing, test then learn: request → student → the teacher (gold) if it is not sure
   enough → learn what the teacher said, and nothing else. What is answered is the teacher's plan where it was asked.
   Always asking has Node-F1 1, so `node_f1` is the share of it that is kept. `student_dev_node_f1`: the student alone,
-  on dev, after the stream. `signal`: what is compared with the threshold. `threshold` is `learnt` where it was learnt on the way.
+  on dev, after the stream. `signal`: what is compared with the threshold. `threshold` is `learnt` where it was learnt
+  on the way.
 * `mature`: the same on dev, by a student that was taught train before.
 * `bound`: how often the bound on wrong plans among those unasked is broken, on simulated and on held-out outcomes.
 * `clinc`: intents as tools; which requests are of none of them. Out-of-scope examples in train are used only in
@@ -397,10 +398,9 @@ def draw(results: Mapping[str, Any], path: Path) -> None:
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(figsize=(6.4, 4.4))
-    rows = [
-        (f"stream, {r['order']}, {r['signal']}", r) for r in results.get("stream", []) if r["threshold"] != "learnt"
-    ]
-    rows += [("stream, threshold learnt", r) for r in results.get("stream", []) if r["threshold"] == "learnt"]
+    fixed = [r for r in results.get("stream", []) if r["threshold"] != "learnt"]
+    rows = [(f"stream, {r['order']}, {r['signal']}", r) for r in fixed]
+    rows += [("stream, threshold learnt", r) for r in results.get("stream", []) if r not in fixed]
     rows += [(f"taught before, {r['signal']}", r) for r in results.get("mature", [])]
     for label in dict.fromkeys(label for label, _ in rows):
         mine = sorted((r["calls"], r["node_f1"]) for name, r in rows if name == label)
