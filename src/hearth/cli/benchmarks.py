@@ -29,7 +29,7 @@ def bench() -> None:
 @click.option("--test", type=_FILE, required=True, metavar="JSONL", help="Requests with their right plans.")
 @click.option("--tools", type=_FILE, required=True, metavar="JSON", help="The tools of the test requests.")
 @click.option("--train-tools", type=_FILE, metavar="JSON", help="The tools of the demonstrations, where others.")
-@click.option("--graph", type=_FILE, metavar="JSON", help="Links that exist, for the rate of invented ones.")
+@click.option("--graph", type=_FILE, metavar="JSON", help="Links that are possible; others are not planned.")
 @click.option("--json", "out", type=_FILE, required=True, metavar="OUT", help="Where the result goes.")
 @click.option(
     "--method",
