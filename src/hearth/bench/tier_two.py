@@ -17,7 +17,7 @@ from hearth.models.pointer import Pointer
 from hearth.protocols import Encoder, Proposal
 from hearth.types import Demonstration, ToolSpec
 
-ROUND_OPTIONS = AdapterOptions(n_epochs=4, n_epochs_more=0, held_share=0.0, made_share=0.0, batch=16)
+ROUND_OPTIONS = AdapterOptions(n_epochs=3, n_epochs_more=0, held_share=0.0, made_share=0.0, batch=16)
 """For streams: minutes for ten rounds. Nothing is made up, so that what is forgotten is seen as it is."""
 
 _READ_CHARACTERS = 1_000
