@@ -21,6 +21,7 @@ from hearth.models.scripted import HashEncoder
 from hearth.planning.student import Student
 from hearth.planning.student_file import FILE_NAME
 from hearth.protocols import Proposal
+from hearth.types import Demonstration, Plan, Step
 
 REQUESTS = ("find a train to Ulm, then book the train seat", "order a large pizza", "", "quite another thing")
 
@@ -144,6 +145,19 @@ def test_a_model_is_not_trusted_without_proof() -> None:
     before = student.rank(REQUESTS[0])
     student.adopt(FixedProposer("order_pizza"), {})
     assert student.rank(REQUESTS[0]) == before
+
+
+def test_one_demonstration_counts_against_a_model_that_never_saw_it() -> None:
+    student = Student(HashEncoder(48), TOOLS, OPTIONS)
+    student.learn(lessons())
+    right = {d.id: FixedProposer(*(step.tool for step in d.plan.steps)).proposal for d in lessons()}
+    student.adopt(FixedProposer("order_pizza"), right)
+    request = "zebra crossing lights at noon"
+    assert student.rank(request).candidates[0].tools == ("order_pizza",)
+    student.learn([Demonstration("new", request, Plan((Step("check_weather"), Step("book_train", after=(0,)))))])
+    assert student.rank(request).candidates[0].tools == ("check_weather", "book_train")
+    student.remove("new")
+    assert student.rank(request).candidates[0].tools == ("order_pizza",)
 
 
 def test_a_forgotten_demonstration_takes_its_proposal_along(tmp_path: Path) -> None:

@@ -11,6 +11,11 @@ from numpy.typing import NDArray
 from hearth.planning.candidates import Evidence, Sequence_, set_of, steps_of
 
 _LEAST_CHANCE = 0.02
+_SAME = 0.93
+"""Likeness from which two requests count as one and the same; among others it is hardly ever reached."""
+_SAME_WEIGHT = 0.8
+"""Of the nearest one's weight, for others to count as near as it."""
+_TAUGHT_SHARE = 0.9
 
 
 def best_of(found: Sequence[Sequence_], gold: Sequence_) -> int | None:
@@ -36,6 +41,21 @@ def least_risk(found: Sequence[Sequence_], p: NDArray[np.float64]) -> int:
         gain[i, j] = gain[j, i] = nodes + both
     gain[np.diag_indices(len(found))] = [1.0 + bool(mine) for mine in links]
     return int((gain @ p).argmax())
+
+
+def as_taught(found: Sequence[Sequence_], p: NDArray[np.float64], evidence: Evidence) -> NDArray[np.float64]:
+    """Probabilities when this very request was taught: mostly what was taught for it, whatever a model trained earlier
+    thinks. Other requests' are left as they are."""
+    if evidence.nearest < _SAME or not evidence.neighbours:
+        return p
+    least = _SAME_WEIGHT * evidence.neighbours[0][1]
+    taught = np.zeros(len(found))
+    for sequence, weight in evidence.neighbours:
+        if weight >= least and sequence in found:
+            taught[found.index(sequence)] += weight
+    if not taught.any():
+        return p
+    return np.asarray((1 - _TAUGHT_SHARE) * p + _TAUGHT_SHARE * taught / taught.sum(), dtype=np.float64)
 
 
 def sureness_signs(
