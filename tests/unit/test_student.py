@@ -329,3 +329,58 @@ def test_chances_are_calibrated() -> None:
     truth = 1 / (1 + np.exp(-2 * x[:, 0] - 0.5))
     found = chance(fit_logistic(x, list(drawn.random(4000) < truth), penalty=1e-4), x)
     assert np.abs(found - truth).mean() < 0.03
+
+
+# ── Odd lessons ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_contradicting_teachers_are_both_kept_and_the_more_frequent_is_followed() -> None:
+    student = Student(HashEncoder(48), TOOLS, OPTIONS)
+    student.learn(lessons())
+    request = "do the usual friday thing"
+    for id, tools in (("a", ("set_alarm",)), ("b", ("order_pizza",)), ("c", ("order_pizza",))):
+        student.learn([replace(demonstration(id, *tools), request=request, task_steps=())])
+    found = student.rank(request)
+    assert found.candidates[0].tools == ("order_pizza",)
+    assert ("set_alarm",) in [candidate.tools for candidate in found.candidates]
+    assert set(found.rests_on) == {"a", "b", "c"}
+    student.remove("b", "c")
+    assert first(student, request) == ("set_alarm",)
+
+
+def test_of_one_id_twice_in_a_batch_the_last_counts() -> None:
+    student, other = Student(HashEncoder(48), TOOLS, OPTIONS), Student(HashEncoder(48), TOOLS, OPTIONS)
+    student.learn([demonstration("same", "find_train"), *lessons(), demonstration("same", "order_pizza")])
+    other.learn([*lessons(), demonstration("same", "order_pizza")])
+    assert len(student) == 61
+    assert student.difference(other) < 1e-6
+
+
+def test_a_tool_not_on_offer_waits_until_it_is() -> None:
+    student = Student(HashEncoder(48), {n: t for n, t in TOOLS.items() if n != "order_pizza"}, OPTIONS)
+    student.learn(lessons())
+    assert "order_pizza" not in first(student, "wake me with an alarm, then order a large pizza please")
+    student.set_tools(TOOLS)
+    assert first(student, "wake me with an alarm, then order a large pizza please") == ("set_alarm", "order_pizza")
+
+
+def test_a_huge_request_is_read_in_no_time() -> None:
+    student = Student(HashEncoder(48), TOOLS, OPTIONS)
+    student.learn(lessons())
+    huge = "find a train to Ulm, then book the train seat. " * 220_000
+    assert len(huge) > 10_000_000
+    assert student.rank(huge).candidates
+    student.learn([replace(lessons()[0], id="huge", request=huge)])
+    assert len(student) == 61
+
+
+def test_a_tenth_of_random_labels_does_little_harm() -> None:
+    drawn = random.Random(3)
+    right = lessons(120)
+    poisoned = [demonstration(d.id, *drawn.sample(sorted(TOOLS), 2)) if k % 10 == 0 else d for k, d in enumerate(right)]
+    poisoned = [replace(d, request=r.request) for d, r in zip(poisoned, right)]
+    student = Student(HashEncoder(48), TOOLS, OPTIONS)
+    student.learn(poisoned)
+    asked = lessons(30, seed=9)
+    wrong = [d for d in asked if first(student, d.request) != tuple(step.tool for step in d.plan.steps)]
+    assert len(wrong) <= 2

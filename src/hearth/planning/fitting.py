@@ -163,7 +163,7 @@ def _hidden_views(lessons: Lessons) -> list[tuple[View, list[Case]]]:
         out = set(gone)
         counts = counts_of([one.sequence for id, one in lessons.taught.items() if id not in out])
         outputs = Outputs(lessons.heads.outputs, lessons.clause_heads.outputs)
-        view = View(base.names, base.texts, outputs, counts, base.neighbourhood, base.memory, lessons.options, hidden)
+        view = View(base.names, base.texts, outputs, counts, base.neighbourhood, lessons.options, hidden)
         found.append((view, [*cases[:_N_TOUCHED], *cases[len(touched) :]]))
     return found
 

@@ -17,6 +17,7 @@ from hearth.planning.weighing import Weigher, chance
 from hearth.types import ToolSpec
 
 Floats = NDArray[np.float64]
+Odd = tuple[tuple[FloatRows, FloatRows], tuple[FloatRows, FloatRows]]
 
 _N_CONSIDERED = 40
 """So many of them are considered for a request: the nearest, and the likeliest by their examples."""
@@ -46,19 +47,25 @@ _BY_EXAMPLES = ("head", "clause_best", "clause_any")
 SIGNS = (*_BY_TEXT, *_BY_EXAMPLES, *(f"{name}_few" for name in _BY_EXAMPLES), "few")
 
 
+def tool_text(spec: ToolSpec) -> str:
+    """A tool's name and description, as they are encoded."""
+    return f"{tool_name(spec)}: {spec.description}"
+
+
+def tool_name(spec: ToolSpec) -> str:
+    return spec.name.replace("_", " ")
+
+
 class ToolTexts:
     """The texts of the tools on offer, as vectors and words."""
 
-    def __init__(
-        self, tools: Mapping[str, ToolSpec], vectors: FloatRows, names: FloatRows, usual: FloatRows, n_words: int
-    ) -> None:
+    def __init__(self, tools: Mapping[str, ToolSpec], vectors: FloatRows, names: FloatRows, n_words: int) -> None:
         """
         Args:
             vectors: Of whole texts, shape [n_tools, dim].
             names: Of names alone.
-            usual: Vectors of some requests, to tell how near a tool is to any; shape [n, dim].
         """
-        self.vectors, self.names, self._usual = vectors, names, usual
+        self.vectors, self.names = vectors, names
         self._specs = list(tools.values())
         self._n_words = n_words
 
@@ -75,20 +82,19 @@ class ToolTexts:
         found = [(asked[places[rows]] * signs[rows]).sum(axis=1) for places, signs in self._words]
         return np.column_stack(found)
 
-    @cached_property
-    def odd(self) -> tuple[tuple[FloatRows, FloatRows], tuple[FloatRows, FloatRows]]:
-        """Mean and spread of how near each tool's text, and its name, are to usual requests."""
-        if len(self._usual) < _LEAST_USUAL:
+    def odd(self, usual: FloatRows) -> Odd:
+        """Mean and spread of how near each tool's text, and its name, are to usual requests [n, dim]."""
+        if len(usual) < _LEAST_USUAL:
             zero, one = np.zeros(len(self.vectors), np.float32), np.ones(len(self.vectors), np.float32)
             return (zero, one), (zero, one)
-        found = [vectors @ self._usual.T for vectors in (self.vectors, self.names)]
+        found = [vectors @ usual.T for vectors in (self.vectors, self.names)]
         text, name = ((near.mean(axis=1), near.std(axis=1) + np.float32(0.02)) for near in found)
         return text, name
 
     @cached_property
     def _words(self) -> tuple[tuple[NDArray[np.int64], Floats], ...]:
         """Places and signs of the words of names and of whole texts, as `Reading.words` has them."""
-        names = [spec.name.replace("_", " ") for spec in self._specs]
+        names = [tool_name(spec) for spec in self._specs]
         whole = [f"{name} {spec.description}" for name, spec in zip(names, self._specs)]
         return _hashed(names, self._n_words), _hashed(whole, self._n_words)
 
@@ -142,11 +148,12 @@ class Looks(NamedTuple):
 
 
 def stranger_signs(
-    texts: ToolTexts, transfer: Transfer, reading: Reading, looks: Looks, rows: NDArray[np.int64], few: Floats
+    texts: ToolTexts, odd: Odd, transfer: Transfer, reading: Reading, looks: Looks, rows: NDArray[np.int64], few: Floats
 ) -> tuple[NDArray[np.int64], Floats]:
     """Those of the hardly taught tools that may be wanted, and what speaks for each, shape [n, len(SIGNS)].
 
     Args:
+        odd: As `ToolTexts.odd` gives it.
         rows: The hardly taught tools.
         few: 1 for tools never taught, towards 0 for those taught often; one for each row.
     """
@@ -162,7 +169,7 @@ def stranger_signs(
     alike[rows[:, None] == lending] = 0.0
     fifth = np.partition(best, -min(5, len(best)))[-min(5, len(best))]
     left = 1 - np.clip(looks.by_clause.max(axis=1), 0, 1)
-    (usual, spread), (usual_name, spread_name) = texts.odd
+    (usual, spread), (usual_name, spread_name) = odd
     name_best = name[:, :-1].max(axis=1)
     by_text = np.column_stack(
         [

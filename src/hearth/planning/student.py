@@ -28,10 +28,11 @@ from hearth.planning import student_file
 from hearth.planning.candidates import Counts, Evidence, Grounds, Sequence_, candidates, steps_of
 from hearth.planning.deciding import as_taught, least_risk, sureness_signs
 from hearth.planning.fitting import LEAST_TAUGHT, N_CHOSEN, Joining, Lessons, fit, one_by_one
+from hearth.planning.neighbourhood import Neighbourhood
 from hearth.planning.reading import FloatRows, Reader, Reading, ReadingOptions
 from hearth.planning.signs import FEATURES, features
-from hearth.planning.strangers import ToolTexts
-from hearth.planning.taught import Neighbourhood, StepMemory, Taught, step_texts, targets_of, taught_of
+from hearth.planning.strangers import ToolTexts, tool_name, tool_text
+from hearth.planning.taught import Taught, step_texts, targets_of, taught_of
 from hearth.planning.view import Outputs, View, ViewOptions
 from hearth.planning.weighing import Weigher, chance
 from hearth.protocols import Encoder, Proposal, Proposer
@@ -40,6 +41,8 @@ from hearth.types import Demonstration, ToolSpec
 __all__ = ["Candidate", "Proposal", "Proposer", "Ranking", "Student", "StudentOptions"]
 
 _STALE_SHARE = 0.1
+_MANY = 64
+"""When more demonstrations change, the neighbourhood is made anew."""
 _N_NAMED = 3
 """So many demonstrations are named as what a plan rests on."""
 
@@ -105,6 +108,7 @@ class Student:
         self._proposer: Proposer | None = None
         self._held: dict[str, Proposal] = {}
         self._joining: Joining | None = None
+        self._neighbourhood: Neighbourhood | None = None
         self._n_since_fit = 0
         self._start_heads()
         self.set_tools(tools)
@@ -123,6 +127,7 @@ class Student:
         fresh = [text for text in dict.fromkeys(texts) if text not in self._text_vectors]
         known = {**self._text_vectors, **dict(zip(fresh, self._reader.vectors(fresh)))}
         self._text_vectors = {text: known[text] for text in texts}
+        self.__dict__.pop("_tool_texts", None)
         self._changed()
 
     def _changed(self) -> None:
@@ -168,10 +173,10 @@ class Student:
         for demonstration, reading, mine in zip(demonstrations, readings, vectors):
             if demonstration.plan.steps:
                 fresh[demonstration.id] = taught_of(demonstration, reading, mine)
-        self.remove(*(id for id in fresh if id in self._taught))
+        self._take_back([id for id in fresh if id in self._taught])
         self._learn_anew()
-        self._change(list(fresh.values()), 1)
         self._taught.update(fresh)
+        self._change(fresh, 1)
         self._n_since_fit += len(fresh)
         if self._n_since_fit > _STALE_SHARE * len(self._taught):
             self._joining = None
@@ -179,23 +184,32 @@ class Student:
     def remove(self, *ids: str) -> None:
         """Forget demonstrations: the student is then as if it had never seen them. Unknown ids are passed over."""
         known = [id for id in dict.fromkeys(ids) if id in self._taught]
-        if known:
-            self._learn_anew()
-        gone = [self._taught.pop(id) for id in known]
-        self._change(gone, -1)
-        for id in known:
-            self._held.pop(id, None)
-        if gone:  # the joining weights, too, must be as if it had never been seen
+        self._take_back(known)
+        if known:  # the joining weights, too, must be as if it had never been seen
             self._joining = None
 
-    def _change(self, taught: Sequence[Taught], sign: int) -> None:
-        if not taught:
+    def _take_back(self, ids: Sequence[str]) -> None:
+        if ids:
+            self._learn_anew()
+        gone = {id: self._taught.pop(id) for id in ids}
+        self._change(gone, -1)
+        for id in ids:
+            self._held.pop(id, None)
+
+    def _change(self, changed: Mapping[str, Taught], sign: int) -> None:
+        if not changed:
             return
         self._changed()
-        for one in taught:
+        if len(changed) > _MANY:
+            self._neighbourhood = None
+        if self._neighbourhood is not None and sign > 0:
+            self._neighbourhood.add(changed)
+        elif self._neighbourhood is not None:
+            self._neighbourhood.drop(changed)
+        for one in changed.values():
             self._count(one, sign)
         if self.options.use_heads:
-            self._move_heads(taught, sign)
+            self._move_heads(list(changed.values()), sign)
 
     def _count(self, one: Taught, sign: int) -> None:
         self._counts.add(one.sequence, sign)
@@ -419,14 +433,17 @@ class Student:
 
     @cached_property
     def _view(self) -> View:
-        vectors, names = (
-            self._vectors_of([form(spec) for spec in self.tools.values()]) for form in (tool_text, tool_name)
-        )
-        neighbourhood = Neighbourhood(self._taught)
-        texts = ToolTexts(self.tools, vectors, names, neighbourhood.usual(), self.options.reading.n_words)
+        if self._neighbourhood is None:
+            self._neighbourhood = Neighbourhood(self._taught)
         outputs = Outputs(self.heads.outputs, self.clause_heads.outputs)
-        memory = StepMemory(self._taught, neighbourhood.place, {name: k for k, name in enumerate(self.tools)})
-        return View(list(self.tools), texts, outputs, self._counts, neighbourhood, memory, self._view_options)
+        names = list(self.tools)
+        return View(names, self._tool_texts, outputs, self._counts, self._neighbourhood, self._view_options)
+
+    @cached_property
+    def _tool_texts(self) -> ToolTexts:
+        specs = self.tools.values()
+        texts, names = (self._vectors_of([form(spec) for spec in specs]) for form in (tool_text, tool_name))
+        return ToolTexts(self.tools, texts, names, self.options.reading.n_words)
 
     @property
     def _view_options(self) -> ViewOptions:
@@ -472,15 +489,6 @@ class Student:
         o, held = self.options, self._held if self._is_trusting else {}
         heads = (self.heads, self.clause_heads)
         return Lessons(self._taught, held, self._reader, *heads, self._view, self._view_options, o.n_fit, o.n_free)
-
-
-def tool_text(spec: ToolSpec) -> str:
-    """A tool's name and description, as they are encoded."""
-    return f"{tool_name(spec)}: {spec.description}"
-
-
-def tool_name(spec: ToolSpec) -> str:
-    return spec.name.replace("_", " ")
 
 
 def _prior(weights: Mapping[str, float]) -> Weigher:

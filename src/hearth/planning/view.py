@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearth.planning.candidates import Counts, Evidence, Floats, Known, Sequence_
+from hearth.planning.neighbourhood import Neighbourhood
 from hearth.planning.reading import FloatRows, Reading
 from hearth.planning.strangers import SIGNS, Looks, ToolTexts, Transfer, by_text, stranger_signs
-from hearth.planning.taught import Neighbourhood, StepMemory
 from hearth.planning.weighing import Weigher
 from hearth.protocols import Proposal
 
@@ -52,7 +52,6 @@ class View:
         outputs: Outputs,
         counts: Counts,
         neighbourhood: Neighbourhood,
-        memory: StepMemory,
         options: ViewOptions,
         hidden: NDArray[np.bool_] | None = None,
     ) -> None:
@@ -63,7 +62,7 @@ class View:
             hidden: Rows of the neighbourhood that are left out.
         """
         self.names, self.texts, self.counts, self.neighbourhood = names, texts, counts, neighbourhood
-        self.options, self.hidden, self.memory = options, hidden, memory
+        self.options, self.hidden = options, hidden
         self.place = {name: place for place, name in enumerate(names)}
         text = {name: column for column, name in enumerate(outputs.text)}
         clause = {name: column for column, name in enumerate(outputs.clause)}
@@ -75,6 +74,7 @@ class View:
         links = ((link, text.get(f"l {link[0]} > {link[1]}")) for link in counts.links)
         self._links = {link: column for link, column in links if column is not None}
         self._known = Known(counts, self.place, self._links)
+        self._odd = texts.odd(neighbourhood.usual())
         self._transfer = Transfer(texts.vectors, self._uses >= options.text_trust)
 
     def evidence(
@@ -115,7 +115,7 @@ class View:
             self.place,
             *scores,
             looks.by_clause,
-            self.memory.votes(reading, hidden),
+            self.neighbourhood.asked_for(reading, self.place, hidden),
             said,
             predicted,
             self._links,
@@ -167,7 +167,7 @@ class View:
         if not len(rare):
             return rare, np.zeros((0, len(SIGNS)))
         few = trust / (trust + uses[rare])
-        return stranger_signs(self.texts, self._transfer, reading, looks, rare, few)
+        return stranger_signs(self.texts, self._odd, self._transfer, reading, looks, rare, few)
 
     def _rarity(self, uses: Floats) -> Floats:
         trust = self.options.text_trust
