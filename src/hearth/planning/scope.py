@@ -16,12 +16,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from hearth.planning.neighbourhood import Neighbourhood
 from hearth.planning.reading import Reading
 from hearth.planning.student import Student
-from hearth.planning.taught import Neighbourhood, Taught
+from hearth.planning.taught import Taught
 from hearth.planning.weighing import Weigher, chance, fit_logistic
 
-WRONGLY_REFUSED = 0.02
+WRONGLY_REFUSED = 0.03
 """At most about this share of requests of taught tasks is refused; with fewer than fifty demonstrations, a request less
 familiar than all of them are to each other."""
 LEAST_TAUGHT = 20

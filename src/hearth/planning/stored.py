@@ -16,14 +16,16 @@ from hearth.errors import HearthError, PlanError, PlannerError
 from hearth.plan_format import plan_from_json
 from hearth.protocols import Encoder, Proposer
 from hearth.store import Store
-from hearth.types import Context, Demonstration, Plan, Refusal, Request, ToolSpec
+from hearth.types import Context, Demonstration, Effect, Plan, Refusal, Request, ToolSpec
 
 if TYPE_CHECKING:
     from hearth.planning.learned import LearnedPlanner
 
 _N_TAUGHT_SINCE = 200
 """So many demonstrations taught since the version was made are taken up at once; more wait for `hearth learn`."""
-_N_REFUSED = 100
+_LEAST_CONFIDENCE: Mapping[Effect, float] = {"none": 0.7, "change": 0.8, "send": 0.9}
+"""It speaks where recall, which knows the home's tools better, has refused: it must be surer than on its own."""
+_N_REFUSED = 300
 """Refused requests that are read to tell what is strange: reading them takes some ms each."""
 
 
@@ -70,7 +72,7 @@ class StoredPlanner:
         waiting = self._waiting()
         if 0 < len(waiting) <= _N_TAUGHT_SINCE:
             student.learn(waiting)
-        return LearnedPlanner(student, Filler.open(self._cache), self._refused())
+        return LearnedPlanner(student, Filler.open(self._cache), self._refused(), least_confidence=_LEAST_CONFIDENCE)
 
     def _proposer(self, folder: Path, tools: Mapping[str, ToolSpec]) -> Proposer | None:
         from hearth.models.pointer import Pointer
