@@ -17,7 +17,6 @@ from hearth.planning.weighing import Weigher, chance
 from hearth.types import ToolSpec
 
 Floats = NDArray[np.float64]
-Odd = tuple[tuple[FloatRows, FloatRows], tuple[FloatRows, FloatRows]]
 
 _N_CONSIDERED = 40
 """So many of them are considered for a request: the nearest, and the likeliest by their examples."""
@@ -69,27 +68,15 @@ class ToolTexts:
         self._specs = list(tools.values())
         self._n_words = n_words
 
-    def nearness(self, reading: Reading) -> tuple[FloatRows, FloatRows]:
-        """Of each tool's text and name to each clause and, last, to the whole request, [n_tools, n_clauses + 1]."""
-        whole = reading.pooled[: self.vectors.shape[1]].astype(np.float32)
-        whole = whole / max(float(np.linalg.norm(whole)), 1e-6)
-        asked = np.vstack([reading.vectors, whole]).T
-        return np.asarray(self.vectors @ asked, np.float32), np.asarray(self.names @ asked, np.float32)
+    def nearness(self, asked: FloatRows) -> FloatRows:
+        """Of each tool's text to clauses or requests [n, dim], shape [n_tools, n]."""
+        return np.asarray(self.vectors @ asked.T, dtype=np.float32)
 
     def shared_words(self, reading: Reading, rows: NDArray[np.int64]) -> Floats:
         """How many words of tools' names, and of their whole texts, are in a request; about cosines, shape [n, 2]."""
         asked = np.append(reading.words / max(float(np.linalg.norm(reading.words.astype(np.float64))), 1e-9), 0.0)
         found = [(asked[places[rows]] * signs[rows]).sum(axis=1) for places, signs in self._words]
         return np.column_stack(found)
-
-    def odd(self, usual: FloatRows) -> Odd:
-        """Mean and spread of how near each tool's text, and its name, are to usual requests [n, dim]."""
-        if len(usual) < _LEAST_USUAL:
-            zero, one = np.zeros(len(self.vectors), np.float32), np.ones(len(self.vectors), np.float32)
-            return (zero, one), (zero, one)
-        found = [vectors @ usual.T for vectors in (self.vectors, self.names)]
-        text, name = ((near.mean(axis=1), near.std(axis=1) + np.float32(0.02)) for near in found)
-        return text, name
 
     @cached_property
     def _words(self) -> tuple[tuple[NDArray[np.int64], Floats], ...]:
@@ -148,43 +135,53 @@ class Looks(NamedTuple):
 
 
 def stranger_signs(
-    texts: ToolTexts, odd: Odd, transfer: Transfer, reading: Reading, looks: Looks, rows: NDArray[np.int64], few: Floats
+    texts: ToolTexts,
+    usual: FloatRows,
+    transfer: Transfer,
+    reading: Reading,
+    looks: Looks,
+    rows: NDArray[np.int64],
+    few: Floats,
 ) -> tuple[NDArray[np.int64], Floats]:
     """Those of the hardly taught tools that may be wanted, and what speaks for each, shape [n, len(SIGNS)].
 
     Args:
-        odd: As `ToolTexts.odd` gives it.
+        usual: Vectors of some requests, to tell how near a tool is to any; shape [n, dim].
         rows: The hardly taught tools.
         few: 1 for tools never taught, towards 0 for those taught often; one for each row.
     """
-    near, name = texts.nearness(reading)
+    whole = reading.pooled[: texts.vectors.shape[1]].astype(np.float32)
+    asked = np.vstack([reading.vectors, whole / max(float(np.linalg.norm(whole)), 1e-6)])
+    near = texts.nearness(asked)
     best = near[:, :-1].max(axis=1)
+    fifth = np.partition(best, -min(5, len(best)))[-min(5, len(best))]
     if len(rows) > _N_CONSIDERED:
         chosen = np.argsort(-(best + near[:, -1])[rows] - 2 * looks.whole[rows], kind="stable")[:_N_CONSIDERED]
         rows, few = rows[chosen], few[chosen]
+    near, best, name = near[rows], best[rows], texts.names[rows] @ asked.T
+    name_best = name[:, :-1].max(axis=1)
+    centre, spread = _odd(texts.vectors[rows], usual)
+    name_centre, name_spread = _odd(texts.names[rows], usual)
     wanted = looks.whole
     n = min(_N_LENDING, len(wanted))
     lending = np.argpartition(-wanted, n - 1)[:n]
     alike = np.clip(texts.vectors[rows] @ texts.vectors[lending].T, 0, 1) ** 2
     alike[rows[:, None] == lending] = 0.0
-    fifth = np.partition(best, -min(5, len(best)))[-min(5, len(best))]
     left = 1 - np.clip(looks.by_clause.max(axis=1), 0, 1)
-    (usual, spread), (usual_name, spread_name) = odd
-    name_best = name[:, :-1].max(axis=1)
     by_text = np.column_stack(
         [
-            best[rows],
-            near[rows, :-1].mean(axis=1),
-            near[rows, -1],
-            best[rows] - fifth,
-            (near[rows, :-1] * left).max(axis=1),
-            (best - usual)[rows] / spread[rows],
-            (near[:, -1] - usual)[rows] / spread[rows],
-            (name_best - usual_name)[rows] / spread_name[rows],
-            (name[:, -1] - usual_name)[rows] / spread_name[rows],
-            name_best[rows],
-            name[rows, -1],
-            (name[rows, :-1] * left).max(axis=1),
+            best,
+            near[:, :-1].mean(axis=1),
+            near[:, -1],
+            best - fifth,
+            (near[:, :-1] * left).max(axis=1),
+            (best - centre) / spread,
+            (near[:, -1] - centre) / spread,
+            (name_best - name_centre) / name_spread,
+            (name[:, -1] - name_centre) / name_spread,
+            name_best,
+            name[:, -1],
+            (name[:, :-1] * left).max(axis=1),
             (alike * np.clip(wanted[lending], 0, 1)).max(axis=1),
             transfer.scores(wanted[None], rows)[0],
             transfer.scores(looks.by_clause, rows).max(axis=0),
@@ -194,6 +191,14 @@ def stranger_signs(
     by_examples = np.clip(np.column_stack([looks.whole, looks.best, looks.any])[rows], -0.2, 1.2)
     signs = np.hstack([by_text * few[:, None], by_examples, by_examples * few[:, None], few[:, None]])
     return rows, signs.astype(np.float64)
+
+
+def _odd(vectors: FloatRows, usual: FloatRows) -> tuple[FloatRows, FloatRows]:
+    """Mean and spread of how near texts are to usual requests."""
+    if len(usual) < _LEAST_USUAL:
+        return np.zeros(len(vectors), dtype=np.float32), np.ones(len(vectors), dtype=np.float32)
+    near = vectors @ usual.T
+    return near.mean(axis=1), near.std(axis=1) + np.float32(0.02)
 
 
 def by_text(weigher: Weigher | None, signs: Floats) -> Floats:

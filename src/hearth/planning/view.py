@@ -74,7 +74,7 @@ class View:
         links = ((link, text.get(f"l {link[0]} > {link[1]}")) for link in counts.links)
         self._links = {link: column for link, column in links if column is not None}
         self._known = Known(counts, self.place, self._links)
-        self._odd = texts.odd(neighbourhood.usual())
+        self._usual = neighbourhood.usual()
         self._transfer = Transfer(texts.vectors, self._uses >= options.text_trust)
 
     def evidence(
@@ -167,7 +167,7 @@ class View:
         if not len(rare):
             return rare, np.zeros((0, len(SIGNS)))
         few = trust / (trust + uses[rare])
-        return stranger_signs(self.texts, self._odd, self._transfer, reading, looks, rare, few)
+        return stranger_signs(self.texts, self._usual, self._transfer, reading, looks, rare, few)
 
     def _rarity(self, uses: Floats) -> Floats:
         trust = self.options.text_trust
