@@ -1,4 +1,4 @@
-"""Tier one measured on public plans: quality, new combinations, new tools, noise, cost. Streams: `hearth bench continual`.
+"""Tier one measured on public plans: quality, new combinations, new tools, noise, cost (streams: `hearth bench`).
 
     python -m benchmarks.heads --data FOLDER [--only dev,cost]     writes benchmarks/results/heads.json
 
