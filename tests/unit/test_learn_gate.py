@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 from hearth.learn.gate import choose, drawn, judge, node_f1
@@ -74,6 +76,9 @@ def test_samples_are_chosen_evenly_and_the_same_again() -> None:
     assert {"s1", "s2"} <= set(chosen)
     assert len(chosen) == 10
     assert choose({name: members[::-1] for name, members in tasks.items()}, 10) == chosen
+    many = {f"t{k}": [f"{k}-{j}" for j in range(k)] for k in range(1, 9)}
+    counts = Counter(id.split("-")[0] for id in choose(many, 24))
+    assert [counts[str(k)] for k in range(1, 9)] == [1, 1, 1, 1, 5, 5, 5, 5]
     assert choose(tasks, 1000) == sorted(["s1", "s2", *tasks["large"]])
     assert drawn(tasks["large"], 3) == drawn(tasks["large"][::-1], 3)
 

@@ -16,7 +16,7 @@ from hearth.types import Demonstration
 
 _N_AT_ONCE = 32
 """Samples judged at once: small enough that progress moves."""
-_N_JUDGED = 400
+_N_JUDGED = 600
 """Samples on which versions are compared."""
 _N_FRONTIER = 300
 _N_FAR = 200

@@ -162,9 +162,17 @@ def _disagreement(fresh: Sequence[float], known: Sequence[float]) -> str:
 
 
 def choose(tasks: Mapping[str, Sequence[str]], n: int) -> list[str]:
-    """At most `n` ids, as evenly from all tasks as there are; by a hash, so that the same are chosen again."""
-    queues = [sorted(members, key=_lot) for _, members in sorted(tasks.items()) if members]
+    """At most `n` ids; by a hash, so that the same are chosen again.
+
+    The largest tasks get as many as they need to be judged alone; the rest is spread as evenly as it goes.
+    """
+    queues = [sorted(members, key=_lot) for _, members in sorted(tasks.items())]
+    queues.sort(key=len, reverse=True)
     chosen: list[str] = []
+    for queue in queues:
+        if len(queue) >= LEAST_SAMPLES and len(chosen) + LEAST_SAMPLES <= n:
+            chosen += queue[:LEAST_SAMPLES]
+            del queue[:LEAST_SAMPLES]
     depth = 0
     while len(chosen) < n and any(depth < len(queue) for queue in queues):
         layer = sorted((queue[depth] for queue in queues if depth < len(queue)), key=_lot)
