@@ -441,6 +441,7 @@ def main() -> None:
         results["clinc"] = clinc(chosen.clinc)
     if "home" in only:
         results["home"] = home()
+    results["commits"] = results.get("commits", {}) | {name: commit() for name in only if name != "stream"}
     write_result("cascade", results, seed=SEED, cpu_s=time.process_time() - cpu, wall_s=time.perf_counter() - started)
     draw(results, RESULTS / "cascade.png")
 
