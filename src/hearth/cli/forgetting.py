@@ -12,7 +12,7 @@ import click
 
 from hearth import errors
 from hearth.cli.invocation import Invocation, as_json, print_json
-from hearth.cli.learning import folder_of, opened_state, opened_store, state_option
+from hearth.cli.learning import Bars, folder_of, opened_state, opened_store, state_option
 from hearth.terminal import clean, short
 
 if TYPE_CHECKING:
@@ -74,8 +74,12 @@ def forget(
         if as_json or not _agreed():
             click.echo("Nothing was forgotten; --yes forgets it.", err=True)
             return 5
-    with opened_state(folder) as (state, _):
-        receipt = forget_found(state, found)
+    bars = Bars()
+    try:
+        with opened_state(folder) as (state, _):
+            receipt = forget_found(state, found, bars)
+    finally:
+        bars.close()
     if as_json:
         print_json(asdict(receipt))
     else:

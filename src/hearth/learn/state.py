@@ -430,7 +430,9 @@ class State:
             self.lineage.make_current(cursor, version.number, name)
         self._sweep()
 
-    def write_without(self, gone: Iterable[str], *, keeps_adapter: bool) -> tuple[str, Described]:
+    def write_without(
+        self, gone: Iterable[str], progress: Progress = silent, *, keeps_adapter: bool
+    ) -> tuple[str, Described]:
         """Write files of the current version without some demonstrations, as if they had never been seen.
 
         Args:
@@ -449,7 +451,7 @@ class State:
         members = self.lineage.members(version.number if version else None)
         kept = {id: digest for id, digest in members.items() if id not in gone}
         judged = self.lineage.samples(version.number) if version else {}
-        return name, self.describe(student, kept, judged, silent)
+        return name, self.describe(student, kept, judged, progress)
 
     def refresh(self) -> None:
         """Take up what was changed on disk: the student is made again at its next use, unnamed files are removed."""

@@ -26,7 +26,7 @@ from typing import Any
 
 from hearth.errors import NotFound
 from hearth.learn.buffer import Buffer, Entry, entry_of
-from hearth.learn.state import Described, State
+from hearth.learn.state import Described, Progress, State, silent
 from hearth.learn.tasks import Task, without
 from hearth.models.configured import ADAPTERS
 from hearth.store import Store
@@ -199,7 +199,7 @@ def _has(texts: Iterable[str], wanted: str) -> bool:
 # ── Forgetting ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def forget(state: State, found: Found) -> Receipt:
+def forget(state: State, found: Found, progress: Progress = silent) -> Receipt:
     """Remove what was found, for good.
 
     Returns:
@@ -211,7 +211,7 @@ def forget(state: State, found: Found) -> Receipt:
     texts = _needles(found)
     gone = frozenset(entry.id for entry in found.demonstrations)
     before = _hashes(state)
-    made = _without(state, gone)
+    made = _without(state, gone, progress)
     n_language = _language_adapters_without(state.folder, gone)
     with state.store.transaction() as cursor:
         receipt = _removed(state, cursor, found, gone, made, before, n_language)
@@ -235,12 +235,13 @@ def _hashes(state: State) -> tuple[str, str, int]:
     return weights, digests, len(held)
 
 
-def _without(state: State, gone: frozenset[str]) -> tuple[str, Described] | None:
+def _without(state: State, gone: frozenset[str], progress: Progress) -> tuple[str, Described] | None:
     """Write the current version's files without `gone`, under a fresh name; None when none of it was learnt."""
     version = state.lineage.current()
     if version is None or not gone & state.lineage.members(version.number).keys():
         return None
-    return state.write_without(gone, keeps_adapter=version.adapter not in _adapters_that_saw(state, gone))
+    keeps_adapter = version.adapter not in _adapters_that_saw(state, gone)
+    return state.write_without(gone, progress, keeps_adapter=keeps_adapter)
 
 
 def _language_adapters_without(folder: Path, gone: frozenset[str]) -> int:
