@@ -200,3 +200,85 @@ def test_only_the_likest_of_many_fields_are_shown() -> None:
     assert len(shown) == 10
     assert "ride" in {f.name for f in shown}
     assert signs.shape[1] == 10
+
+
+# ── With the shipped reader ───────────────────────────────────────────────────────────────────────────────
+
+TABLE = ToolSpec(
+    "reserve_table",
+    "Reserve a table at a restaurant",
+    (
+        Parameter("restaurant", "text", "Name of the restaurant"),
+        Parameter("guests", "integer", "How many people come"),
+        Parameter("time", "text", "Time of the reservation"),
+        Parameter("date", "date", "Day of the reservation", False),
+        Parameter("outdoor", "boolean", "Whether to sit outside", False),
+        Parameter("occasion", "text", "What is celebrated", False, enum=("birthday", "anniversary", "business")),
+    ),
+)
+CAR = ToolSpec(
+    "rent_car",
+    "Rent a car",
+    (
+        Parameter("city", "text", "Where it is picked up"),
+        Parameter("car_type", "text", "Kind of car", enum=("Compact", "Standard", "SUV")),
+        Parameter("insurance", "enum", "Whether to buy insurance", False, enum=("True", "False")),
+    ),
+)
+FIND_HOTEL = ToolSpec(
+    "find_hotel",
+    "Find a hotel in a city",
+    (Parameter("city", "text", "Where"),),
+    fields={"hotel_id": "HotelId", "name": "text", "price": "number"},
+)
+BOOK_HOTEL = ToolSpec(
+    "book_hotel",
+    "Book a hotel",
+    (Parameter("hotel", "HotelId", "Which hotel"), Parameter("nights", "integer", "How many nights")),
+)
+
+
+@pytest.fixture(scope="module")
+def shipped(tmp_path_factory: pytest.TempPathFactory) -> Filler:
+    filler = Filler.open(tmp_path_factory.mktemp("cache"), n_threads=1)
+    assert filler.is_trained
+    return filler
+
+
+@pytest.mark.parametrize(
+    ("text", "tools", "expected"),
+    [
+        (
+            "Please reserve a table for four at Gino's Trattoria tomorrow at half past seven, it is for our anniversary "
+            "and we'd like to sit outside.",
+            [TABLE],
+            [{"restaurant": "Gino's Trattoria", "guests": 4, "time": "half past seven", "date": "2026-11-21",
+              "outdoor": True, "occasion": "anniversary"}],
+        ),
+        (
+            "user: I need a table at the Blue Door\nagent: For how many people and when?\nuser: Two people, 8 pm. Not "
+            "outside please.\nagent: A table for 2 at the Blue Door at 8 pm, inside?\nuser: Make that three people.",
+            [TABLE],
+            [{"restaurant": "Blue Door", "guests": 3, "time": "8 pm", "outdoor": False}],
+        ),
+        ("Rent me a compact car in Lyon, no need for insurance.", [CAR],
+         [{"city": "Lyon", "car_type": "Compact", "insurance": "False"}]),
+        ("user: I want an SUV in Porto\nagent: Would you like insurance?\nuser: Yes please.", [CAR],
+         [{"city": "Porto", "car_type": "SUV", "insurance": "True"}]),
+        ("user: I want an SUV in Porto\nagent: Would you like insurance?\nuser: No thanks.", [CAR],
+         [{"city": "Porto", "car_type": "SUV", "insurance": "False"}]),
+        ("Find a hotel in Ghent and book it for three nights", [FIND_HOTEL, BOOK_HOTEL],
+         [{"city": "Ghent"}, {"hotel": Ref(0, ("hotel_id",)), "nights": 3}]),
+    ],
+)  # fmt: skip
+def test_tools_never_seen_are_filled(
+    shipped: Filler, text: str, tools: list[ToolSpec], expected: list[dict[str, object]]
+) -> None:
+    assert [dict(filled.arguments) for filled in shipped.fill(text, tools, NOW, Context())] == expected
+
+
+def test_the_tool_asked_for_is_the_likeliest(shipped: Filler) -> None:
+    tools = [TABLE, CAR, FIND_HOTEL, RIDE]
+    chances = shipped.match("I need a car in Turin from Monday", tools)
+    assert tools[chances.index(max(chances))] is CAR
+    assert sum(np.exp(chances)) == pytest.approx(1.0)

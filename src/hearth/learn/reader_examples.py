@@ -38,7 +38,8 @@ class Told:
     kind: int
     """Of `span_reader.KINDS`; -1 when the data do not say."""
     spans: tuple[Span, ...] = ()
-    """Every right mention, as characters of the text; empty where the value is not said word for word."""
+    """Every right mention, as characters of the text; empty where the value is not said word for word. Of a yes or no:
+    the words that say so."""
     option: int = -1
     fields: tuple[int, ...] = ()
     """Right places in the sample's fields."""
@@ -206,7 +207,22 @@ def pool(samples: Iterable[Sample]) -> dict[str, list[str]]:
 # ── Variation ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def exercise(sample: Sample, corpus: Corpus, rng: random.Random) -> Exercise:
+@dataclass(frozen=True, slots=True)
+class Variation:
+    """How much is said beside the data."""
+
+    matters: float = 0.3
+    """Chance, twice, of a yes-or-no parameter put beside a conversation's own."""
+    fates: tuple[int, int, int, int] = (3, 2, 4, 2)
+    """How often it is left unsaid, said yes to, said no to, and said and then turned."""
+    turned: tuple[int, int] = (1, 2)
+    """How often what is turned ends as yes and as no."""
+
+
+PLAIN = Variation()
+
+
+def exercise(sample: Sample, corpus: Corpus, rng: random.Random, variation: Variation = PLAIN) -> Exercise:
     """The sample with parts of its description dropped, shuffled, and sometimes more said in the conversation."""
     is_conversation = sample.text.startswith("user:")
     if is_conversation and "\n" not in sample.text and rng.random() < 0.5:
@@ -216,8 +232,8 @@ def exercise(sample: Sample, corpus: Corpus, rng: random.Random) -> Exercise:
     if is_conversation and rng.random() < 0.12:
         sample = turned_down(sample, rng)
     for _ in range(2):
-        if rng.random() < (0.3 if is_conversation else 0.06):
-            sample = with_yes_or_no(sample, rng, _taught_matters())
+        if rng.random() < variation.matters * (1.0 if is_conversation else 0.2):
+            sample = with_yes_or_no(sample, rng, _taught_matters(), variation)
     return plain_exercise(sample, rng)
 
 
@@ -317,16 +333,20 @@ def turned_down(sample: Sample, rng: random.Random) -> Sample:
         return sample
     parameter = rng.choice(able)
     noun = re.sub(r"^(?:is|has|offers|serves|with|add|includes?) ", "", words(parameter.name))
-    text = f"{sample.text}{_joint(sample.text, rng)}{rng.choice(_NOS).format(noun=noun)}"
-    return replace(sample, text=text, told={**sample.told, parameter.name: Told(NO)})
+    text = f"{sample.text}{_joint(sample.text, rng)}"
+    refusal = rng.choice(_NOS).format(noun=noun)
+    told = Told(NO, ((len(text), len(text) + len(refusal)),))
+    return replace(sample, text=text + refusal, told={**sample.told, parameter.name: told})
 
 
-def with_yes_or_no(sample: Sample, rng: random.Random, matters: Sequence[Matter]) -> Sample:
+def with_yes_or_no(
+    sample: Sample, rng: random.Random, matters: Sequence[Matter], variation: Variation = PLAIN
+) -> Sample:
     """A yes-or-no parameter from `matters` is put beside the tool's own, and answered in the text or left unsaid."""
     matter = rng.choice(matters)
     if sample.spec.parameter(matter.name) is not None or re.search(matter.word, sample.text, re.IGNORECASE):
         return sample
-    fate = rng.choices(["unsaid", "yes", "no", "turned"], [3, 2, 4, 2])[0]
+    fate = rng.choices(["unsaid", "yes", "no", "turned"], variation.fates)[0]
     is_enum = rng.random() < 0.6
     parameter = Parameter(
         matter.name,
@@ -339,27 +359,40 @@ def with_yes_or_no(sample: Sample, rng: random.Random, matters: Sequence[Matter]
     sample = replace(sample, spec=spec)
     if fate == "unsaid":
         return sample
+    answer = {"yes": YES, "no": NO}.get(fate) or rng.choices([YES, NO], variation.turned)[0]
+    phrases, others = (matter.yes, matter.no) if answer == YES else (matter.no, matter.yes)
     text, told = sample.text, sample.told
-    answer = YES if fate == "yes" else NO
-    phrases = matter.yes if answer == YES else matter.no
     if fate == "turned":
-        answer = rng.choice([YES, NO, NO])
-        before, phrases = (matter.no, matter.yes) if answer == YES else (matter.yes, matter.no)
-        text, told = _said_within(text, told, _sentence(rng.choice(before), rng), rng)
+        text, told, _ = _said_within(text, told, _sentence(rng.choice(others), rng), rng)
         text += _joint(text, rng) + rng.choice(["Actually, ", "On second thought, ", "Sorry, ", "No wait, "])
-        text += rng.choice(phrases) + "."
+        words_said = rng.choice(phrases) + "."
+        place = len(text)
+        text += words_said
     elif text.startswith("user:") and rng.random() < 0.4:
-        asked, yes, no = matter.question, ("Yes please.", "Yes.", "Sure.", "That would be great."), _REFUSALS
-        reply = rng.choice(yes if answer == YES else no)
+        words_said = rng.choice(_CONSENTS if answer == YES else _REFUSALS)
         if rng.random() < 0.35:
-            reply = f"{reply.rstrip('.')}, {rng.choice(phrases)}."
+            words_said = f"{words_said.rstrip('.')}, {rng.choice(phrases)}."
         joint = "" if text.rpartition("\n")[2].startswith("user:") else "\nuser: Okay."
-        text = f"{text}{joint}\nagent: {asked}\nuser: {reply}"
+        text = f"{text}{joint}\nagent: {matter.question}\nuser: "
+        place = len(text)
+        text += words_said
     else:
-        text, told = _said_within(text, told, _sentence(rng.choice(phrases), rng), rng)
-    return replace(sample, text=text, told={**told, matter.name: Told(answer)})
+        words_said = _sentence(rng.choice(phrases), rng)
+        text, told, place = _said_within(text, told, words_said, rng)
+    right = Told(answer, ((place, place + len(words_said)),))
+    return replace(sample, text=text, told={**told, matter.name: right})
 
 
+_CONSENTS = (
+    "Yes please.",
+    "Yes.",
+    "Sure.",
+    "That would be great.",
+    "Yeah.",
+    "Yes, do that.",
+    "Okay, yes.",
+    "Of course.",
+)
 _REFUSALS = ("No.", "No thanks.", "Not this time.", "No, that's not needed.", "Nope.", "I'd rather not.", "No need.")
 _OPENINGS = ("", "", "", "Also, ", "And ", "Please note: ", "By the way, ", "One more thing, ", "I want it ")
 
@@ -374,8 +407,8 @@ def _sentence(phrase: str, rng: random.Random) -> str:
 
 def _said_within(
     text: str, told: Mapping[str, Told], sentence: str, rng: random.Random
-) -> tuple[str, Mapping[str, Told]]:
-    """The sentence put at the end of a turn, spans behind it moved."""
+) -> tuple[str, Mapping[str, Told], int]:
+    """The sentence put at the end of a turn, spans behind it moved; and where it stands now."""
     ends = [m.start() for m in re.finditer(r"\n|\Z", text)]
     users = [
         e for e in ends if text[text.rfind("\n", 0, e) + 1 : e].startswith("user:") or not text.startswith("user:")
@@ -387,7 +420,7 @@ def _said_within(
         name: replace(one, spans=tuple((a + len(added), b + len(added)) if a >= at else (a, b) for a, b in one.spans))
         for name, one in told.items()
     }
-    return text[:at] + added + text[at:], moved
+    return text[:at] + added + text[at:], moved, at + 1
 
 
 @dataclass(frozen=True, slots=True)

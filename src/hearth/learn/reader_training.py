@@ -26,9 +26,11 @@ from numpy.typing import NDArray
 
 from hearth.errors import MissingExtraError
 from hearth.learn.reader_examples import (
+    PLAIN,
     Corpus,
     Exercise,
     Sample,
+    Variation,
     exercise,
     nested_split,
     other_tool,
@@ -38,7 +40,18 @@ from hearth.learn.reader_examples import (
 )
 from hearth.models.adapted import MATRICES, N_LAYERS, WIDTH, Array, load_tokenizer, load_weights
 from hearth.models.encoder import MiniLMEncoder
-from hearth.models.span_reader import GIVEN, HEADS, KINDS, MATCH_TOKENS, Layout, Pieces, packed
+from hearth.models.span_reader import (
+    GIVEN,
+    HEADS,
+    KINDS,
+    MATCH_TOKENS,
+    NO,
+    YES,
+    Layout,
+    Pieces,
+    packed,
+    unpacked,
+)
 from hearth.plan_format import read_jsonl, read_tools
 from hearth.planning.asking import Likeness, match_text
 from hearth.planning.filling import ADAPTER_FILE
@@ -77,12 +90,36 @@ class Options:
     n_threads: int = 1
     held_services: tuple[str, ...] = ()
     """Services of SGD that are left out, to choose options by."""
-    share_nested: float = 0.28
-    """Share of exercises from the data sets with references."""
-    share_own: float = 0.1
-    """Share of exercises from Hearth's own demonstrations."""
     save_every: int = 0
     """Write what there is every so many steps, to look at; 0 never."""
+    n_second: int = 320
+    """Steps of the second stage, where yes and no are said as often, and oftener."""
+    second_lr: float = 0.6
+    """Its learning rates, as a share of the first's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What is met, and for how long."""
+
+    n_steps: int
+    lr: float
+    shares: tuple[float, float, float]
+    """Of conversations with single calls, of requests with references, of Hearth's own demonstrations."""
+    variation: Variation
+
+
+def stages_of(options: Options) -> tuple[Stage, Stage]:
+    """First everything; then yes and no balanced, and more references."""
+    return (
+        Stage(options.n_steps, 1.0, (0.62, 0.28, 0.1), Variation()),
+        Stage(
+            options.n_second,
+            options.second_lr,
+            (0.62, 0.32, 0.06),
+            Variation(matters=0.6, fates=(2, 4, 4, 3), turned=(1, 1)),
+        ),
+    )
 
 
 # ── Model ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -145,6 +182,16 @@ class Reader(nn.Module):  # type: ignore[misc, unused-ignore]
             x = self._norm(self._linear(inner, f"{name}.output.dense") + x, f"{name}.output.LayerNorm")
         return x.float()
 
+    def load(self, data: bytes) -> None:
+        """Take over an adapter's file."""
+        adapter, heads = unpacked(data)
+        with torch.no_grad():
+            for name, value in adapter.items():
+                target = self.plain[_key(name[1:])] if name.startswith("=") else self.low[_key(name)]
+                target.copy_(torch.from_numpy(value))
+            for name, value in heads.items():
+                self.heads[name].copy_(torch.from_numpy(value))
+
     def file(self) -> bytes:
         """The adapter's file."""
         adapter = {k.replace("|", "."): v.detach().numpy() for k, v in self.low.items()}
@@ -182,12 +229,21 @@ class Row:
 class Batches:
     """Endless batches of rows, varied afresh."""
 
-    def __init__(self, corpora: Sequence[tuple[Corpus, float]], pieces: Pieces, likeness: Likeness, options: Options):
+    def __init__(
+        self,
+        corpora: Sequence[tuple[Corpus, float]],
+        pieces: Pieces,
+        likeness: Likeness,
+        options: Options,
+        variation: Variation = PLAIN,
+        seed: int = 0,
+    ) -> None:
         self._corpora = corpora
+        self._variation = variation
         self._pieces = pieces
         self._likeness = likeness
         self._options = options
-        self._rng = random.Random(options.seed)  # noqa: S311  nothing secret is drawn
+        self._rng = random.Random(options.seed + seed)  # noqa: S311  nothing secret is drawn
         self.n_exercises = 0
 
     def __iter__(self) -> Iterator[list[Row]]:
@@ -216,7 +272,7 @@ class Batches:
             self._rng.shuffle(order)
             for sample in order:
                 self.n_exercises += 1
-                yield exercise(sample, corpus, self._rng)
+                yield exercise(sample, corpus, self._rng, self._variation)
                 if self._rng.random() < self._options.other_tools and not sample.fields:
                     yield other_tool(sample, self._confusable(sample, tools))
 
@@ -263,6 +319,9 @@ def loss_of(model: Reader, rows: Sequence[Row]) -> Tensor:
     apart = torch.where(in_text, 0.0, -1e4)[:, None]
     start, end = ((x + apart).log_softmax(-1) for x in (start, end))
     kinds = asked @ heads["kind"].T + heads["kind_bias"]
+    said = start.exp() @ states
+    polarity = torch.cat([said, asked * said], -1) @ heads["evidence"].T
+    kinds = torch.cat([kinds[..., :YES], kinds[..., YES : NO + 1] + polarity], -1)
     losses, weights = [], 0
     fits = states[:, 0] @ heads["fit"] + heads["fit_bias"]
     for b, row in enumerate(rows):
@@ -381,47 +440,29 @@ def read_corpora(data: Path, options: Options) -> tuple[Corpus, Corpus, Corpus, 
     return single, nested, own, hashes
 
 
-def train(data: Path, options: Options, out: Path) -> tuple[bytes, dict[str, object]]:
-    """The adapter's file and its record."""
+def train(data: Path, options: Options, out: Path, start_from: bytes | None = None) -> tuple[bytes, dict[str, object]]:
+    """The adapter's file and its record.
+
+    Args:
+        start_from: What the first stage gave; only the second is run.
+    """
     torch.manual_seed(options.seed)
     torch.set_num_threads(options.n_threads)
     single, nested, own, hashes = read_corpora(data, options)
     pieces = Pieces(load_tokenizer())
     likeness = Likeness(MiniLMEncoder.open())
     model = Reader(load_weights(), options.rank)
-    shares = (1 - options.share_nested - options.share_own, options.share_nested, options.share_own)
-    batches = Batches(list(zip((single, nested, own), shares)), pieces, likeness, options)
-    optimizer = torch.optim.AdamW(
-        [
-            {"params": list(model.low.parameters()), "peak": options.lr},
-            {"params": list(model.plain.parameters()), "peak": options.lr_plain},
-            {"params": list(model.heads.parameters()), "peak": options.lr_heads},
-        ],
-        weight_decay=0.01,
-        betas=(0.9, 0.98),
-    )
-    rng = random.Random(options.seed + 1)  # noqa: S311  nothing secret is drawn
-    tools = sorted(single.tools.values(), key=lambda spec: spec.name)
-    began, cpu_began, smooth = time.monotonic(), time.process_time(), defaultdict[str, float](float)
-    step = 0
-    for rows in batches:
-        if step == options.n_steps:
-            break
-        factor = min(1.0, (step + 1) / 60) * (1 - step / options.n_steps)
-        for group in optimizer.param_groups:
-            group["lr"] = group["peak"] * factor
-        _descend(model, optimizer, loss_of(model, rows), smooth, "read")
-        if options.match_every and step % options.match_every == 0:
-            some = rng.sample(single.samples, 24)
-            _descend(model, optimizer, match_loss(model, some, _offered(some, tools, rng), pieces), smooth, "match")
-        step += 1
-        if options.save_every and step % options.save_every == 0:
-            out.with_suffix(f".{step}.npz").write_bytes(model.file())
-        if step % 50 == 0:
-            line = f"{time.monotonic() - began:6.0f} s  step {step}  exercises {batches.n_exercises}  " + "  ".join(
-                f"{k} {v:.3f}" for k, v in smooth.items()
-            )
-            print(line, flush=True)
+    began, cpu_began = time.monotonic(), time.process_time()
+    counts: list[dict[str, object]] = []
+    for place, stage in enumerate(stages_of(options)):
+        if place == 0 and start_from is not None:
+            model.load(start_from)
+            continue
+        corpora = list(zip((single, nested, own), stage.shares))
+        batches = Batches(corpora, pieces, likeness, options, stage.variation, place)
+        counts.append(_run(model, stage, batches, single, pieces, options, out))
+        if place == 0:
+            out.with_suffix(".first.npz").write_bytes(model.file())
     record: dict[str, object] = {
         "what": "adapter of the argument reader: low-rank changes to all-MiniLM-L6-v2, and heads",
         "command": "python -m hearth.learn.reader_training",
@@ -430,14 +471,54 @@ def train(data: Path, options: Options, out: Path) -> tuple[bytes, dict[str, obj
         "licence": "trained on SGD (CC BY-SA 4.0), NesTools and NESTFUL (Apache-2.0) and sentences written for Hearth; "
         "the adapter is distributed under CC BY-SA 4.0",
         "held_back": "one in five requests of nestools and nestful (nested_split); all of sgd/dev",
-        "n_steps": step,
-        "n_exercises": batches.n_exercises,
-        "final_losses": {k: round(v, 4) for k, v in smooth.items()},
+        "stages": counts,
         "wall_s": round(time.monotonic() - began, 1),
         "cpu_s": round(time.process_time() - cpu_began, 1),
         "torch": torch.__version__,
     }
     return model.file(), record
+
+
+def _run(
+    model: Reader, stage: Stage, batches: Batches, single: Corpus, pieces: Pieces, options: Options, out: Path
+) -> dict[str, object]:
+    """One stage; what it took and where its losses ended."""
+    optimizer = torch.optim.AdamW(
+        [
+            {"params": list(model.low.parameters()), "peak": options.lr * stage.lr},
+            {"params": list(model.plain.parameters()), "peak": options.lr_plain * stage.lr},
+            {"params": list(model.heads.parameters()), "peak": options.lr_heads},
+        ],
+        weight_decay=0.01,
+        betas=(0.9, 0.98),
+    )
+    rng = random.Random(options.seed + 1)  # noqa: S311  nothing secret is drawn
+    tools = sorted(single.tools.values(), key=lambda spec: spec.name)
+    smooth = defaultdict[str, float](float)
+    began = time.monotonic()
+    for step, rows in enumerate(batches):
+        if step == stage.n_steps:
+            break
+        factor = min(1.0, (step + 1) / 60) * (1 - step / stage.n_steps)
+        for group in optimizer.param_groups:
+            group["lr"] = group["peak"] * factor
+        _descend(model, optimizer, loss_of(model, rows), smooth, "read")
+        if options.match_every and step % options.match_every == 0:
+            some = rng.sample(single.samples, 24)
+            _descend(model, optimizer, match_loss(model, some, _offered(some, tools, rng), pieces), smooth, "match")
+        if options.save_every and (step + 1) % options.save_every == 0:
+            out.with_suffix(f".{step + 1}.npz").write_bytes(model.file())
+        if (step + 1) % 50 == 0:
+            losses = "  ".join(f"{name} {value:.3f}" for name, value in smooth.items())
+            print(
+                f"{time.monotonic() - began:6.0f} s  step {step + 1}  exercises {batches.n_exercises}  {losses}",
+                flush=True,
+            )
+    return {
+        "n_steps": stage.n_steps,
+        "n_exercises": batches.n_exercises,
+        "final_losses": {name: round(value, 4) for name, value in smooth.items()},
+    }
 
 
 def _descend(
@@ -461,6 +542,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=defaults.seed)
     parser.add_argument("--rank", type=int, default=defaults.rank)
     parser.add_argument("--lr", type=float, default=defaults.lr)
+    parser.add_argument("--second-steps", type=int, default=defaults.n_second)
+    parser.add_argument("--start-from", type=Path, help="file of a first stage: only the second is run")
     parser.add_argument("--match-every", type=int, default=defaults.match_every)
     parser.add_argument("--threads", type=int, default=defaults.n_threads)
     parser.add_argument("--hold", default="", help="services to leave out, apart by commas")
@@ -470,12 +553,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         save_every=given.save_every,
         rank=given.rank,
         n_steps=given.steps,
+        n_second=given.second_steps,
         lr=given.lr,
         match_every=given.match_every,
         n_threads=given.threads,
         held_services=tuple(s for s in given.hold.split(",") if s),
     )
-    data, record = train(given.data, options, given.out)
+    data, record = train(given.data, options, given.out, given.start_from.read_bytes() if given.start_from else None)
     record["command"] = " ".join(["python -m hearth.learn.reader_training", *(arguments or sys.argv[1:])])
     record["sha256"] = hashlib.sha256(data).hexdigest()
     given.out.parent.mkdir(parents=True, exist_ok=True)

@@ -278,6 +278,10 @@ class SpanReader:
         scale = np.float32(WIDTH**-0.5)
         start, end = (asked @ heads[name].T @ text.T * scale for name in ("start", "end"))
         kinds = asked @ heads["kind"].T + heads["kind_bias"]
+        if len(text) and len(asked):
+            # Whether it is a yes or a no is read at the words the question points to.
+            said = np.stack([np.exp(_log_chances(one)) for one in start]) @ text
+            kinds[:, YES : NO + 1] += np.concatenate([said, asked * said], axis=1) @ heads["evidence"].T
         n_given = len(row.given_at)
         given: Array = np.zeros((len(asked), 0), dtype=np.float32)
         if n_given:
@@ -330,6 +334,7 @@ HEADS = {
     "kind": (len(KINDS), WIDTH),
     "kind_bias": (len(KINDS),),
     "kind_signs": (N_SIGNS,),
+    "evidence": (2, 2 * WIDTH),
     "start": (WIDTH, WIDTH),
     "end": (WIDTH, WIDTH),
     "option": (WIDTH, WIDTH),

@@ -31,9 +31,11 @@ _VISIBLE_CHARACTERS = 8000
 _MOST_MISSING = 0.97
 """A required parameter is taken as missing when the reader is at least so sure that nothing was said."""
 _LEAST_OPTIONAL = 0.5
-_W_FIT = 1.0
-_N_RERANKED = 3
+_LEAST_KIND = 1e-9
 _MATCH_SCALE = 20.0
+_N_READ = 4
+_W_ASKED, _W_SURE = 2.0, 0.3
+"""Of the likeliest tools: how much it counts that the text holds what they require, and how surely it is found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,12 +168,29 @@ class Filler:
         matrix = np.stack([self._vectors[match_text(spec)] for spec in tools])
         scores = matrix @ self._reader.vectors([seen])[0] * _MATCH_SCALE
         scores -= scores.max() + np.log(np.exp(scores - scores.max()).sum())
-        best = np.argsort(-scores, kind="stable")[:_N_RERANKED]
-        for k in best:
-            fit = self._reader.read(form(tools[int(k)]), seen).fit
-            scores[k] += _W_FIT * -math.log1p(math.exp(-min(max(fit, -30.0), 30.0)))
+        for k in np.argsort(-scores, kind="stable")[:_N_READ]:
+            scores[k] += self._asked(tools[int(k)], seen)
         scores -= scores.max() + np.log(np.exp(scores - scores.max()).sum())
         return [float(s) for s in scores]
+
+    def _asked(self, spec: ToolSpec, text: str) -> float:
+        """How far the text holds what a tool requires; 0 is in full."""
+        if self._reader is None:
+            return 0.0
+        answers = self._reader.read(form(spec), text).answers
+        required = [(p, a) for p, a in zip(spec.parameters, answers) if p.is_required]
+        if not required:
+            return 0.0
+        said = sum(math.log1p(-min(math.exp(float(a.kinds[ABSENT])), 0.9999)) for _, a in required)
+        sure = sum(_sureness(p, a) for p, a in required)
+        return (_W_ASKED * said + _W_SURE * sure) / len(required)
+
+
+def _sureness(parameter: Parameter, answer: Answer) -> float:
+    """Log-chance of the likeliest option or span."""
+    if parameter.enum:
+        return float(answer.options.max()) if len(answer.options) else 0.0
+    return float(answer.start.max() + answer.end.max()) if len(answer.start) else 0.0
 
 
 def _visible(text: str) -> str:
@@ -194,14 +213,15 @@ def _read(parameter: Parameter, answer: Answer, step: _Step) -> _Choice | None:
     p_absent = float(chances[ABSENT] / total)
     if p_absent > (_MOST_MISSING if parameter.is_required else 1 - _LEAST_OPTIONAL):
         return None
-    for kind in sorted(able, key=lambda k: -chances[k]):
-        choice = _of_kind(kind, parameter, answer, step)
-        if choice is not None:
-            sure = float(chances[kind] / max(1e-9, total - chances[ABSENT]))
-            return _Choice(choice.value, round(min(1.0, sure * choice.confidence * (1 - p_absent)), 4))
-        if not parameter.is_required:
-            return None
-    return None
+    choices = {kind: _of_kind(kind, parameter, answer, step) for kind in able if chances[kind] > _LEAST_KIND}
+    if not parameter.is_required and choices.get(max(able, key=lambda k: chances[k])) is None:
+        return None
+    found = [(chances[kind] * choice.confidence, kind, choice) for kind, choice in choices.items() if choice]
+    if not found:
+        return None
+    _, kind, choice = max(found, key=lambda one: one[0])
+    sure = float(chances[kind] / max(1e-9, total - chances[ABSENT]))
+    return _Choice(choice.value, round(min(1.0, sure * choice.confidence * (1 - p_absent)), 4))
 
 
 def _able(parameter: Parameter, step: _Step) -> tuple[int, ...]:
