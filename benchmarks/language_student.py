@@ -1,6 +1,8 @@
 """A small language model made from nothing and taught plans, then a LoRA adapter on it that learns further domains.
 
-    python -m benchmarks.language_student --data FOLDER [--only whole,stream]   writes results/language_student.json
+    python -m benchmarks.language_student --data FOLDER [--only whole,stream,naive,moved] [--keep FOLDER]
+
+writes results/language_student.json; with `--keep`, models stay in a folder and are not made twice.
 
 FOLDER holds `train.jsonl`, `dev.jsonl` and `tool_desc.json`. The model (Llama's architecture), its tokenizer and all it
 learns come from train alone; options were tried on a part cut from train, dev is for reporting. CPU seconds are of one
@@ -12,6 +14,7 @@ from __future__ import annotations
 import argparse
 import datetime as dt
 import json
+import shutil
 import sys
 import tempfile
 import time
@@ -26,7 +29,7 @@ from hearth.bench.datasets import PlanData, graph_of, random_split, read_plans, 
 from hearth.bench.metrics import PlanGraph, average_accuracy, backward_transfer, forgetting, plan_scores
 from hearth.errors import PlannerError
 from hearth.learn.adapters import Adapters
-from hearth.learn.language import LanguageRecord, distill
+from hearth.learn.language import LanguageRecord, distill, read_record
 from hearth.learn.samples import LanguageOptions
 from hearth.models.huggingface import HuggingFaceModel
 from hearth.planning.compact import CompactPlanner
@@ -34,6 +37,7 @@ from hearth.protocols import GrammarModel
 from hearth.types import Context, Demonstration, Plan, Request, ToolSpec
 
 SEED = 5
+SECTIONS = ("whole", "stream", "naive", "moved")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +73,7 @@ NEXT = ("Finance", "Repair", "Restaurant")
 """Domains learnt one after the other by the adapter; the base has seen none of them."""
 LORA = LanguageOptions(
     method="lora",
-    n_epochs=6,
+    n_epochs=10,
     lr=2e-3,
     rank=16,
     batch=32,
@@ -165,18 +169,15 @@ def taught(
     seed: int,
 ) -> tuple[HuggingFaceModel, LanguageRecord]:
     """A model made from nothing in `folder/made`, taught as a whole, in `folder/taught`."""
-    make_model(folder / "made", demonstrations, size, seed)
-    record = distill(
-        folder / "made", demonstrations, tools, folder / "taught", options=options, seed=seed, progress=told
-    )
-    return HuggingFaceModel.open(folder / "taught"), record
+    if not (folder / "taught").exists():
+        make_model(folder / "made", demonstrations, size, seed)
+        distill(folder / "made", demonstrations, tools, folder / "taught", options=options, seed=seed, progress=told)
+    return HuggingFaceModel.open(folder / "taught"), read_record(folder / "taught")
 
 
 def whole(data: PlanData, dev: PlanData, folder: Path) -> dict[str, object]:
     """All of train, judged on dev."""
-    cpu = time.process_time()
-    model, record = taught(folder, data.demonstrations, data.tools, FULL, Size(), SEED)
-    trained_s = time.process_time() - cpu
+    model, record = taught(folder / "whole", data.demonstrations, data.tools, FULL, Size(), SEED)
     cpu = time.process_time()
     scores = judge(model, dev.demonstrations, data.tools)
     ms = (time.process_time() - cpu) * 1000 / len(dev.demonstrations)
@@ -184,7 +185,7 @@ def whole(data: PlanData, dev: PlanData, folder: Path) -> dict[str, object]:
         **rounded(scores),
         "n_parameters": record.n_parameters,
         "n_train": len(record.ids),
-        "train_cpu_min": round(trained_s / 60, 2),
+        "train_cpu_min": round(record.cpu_s / 60, 2),
         "plan_cpu_ms": round(ms, 1),
         "loss": record.loss,
         "n_updates": record.n_updates,
@@ -193,110 +194,105 @@ def whole(data: PlanData, dev: PlanData, folder: Path) -> dict[str, object]:
     }
 
 
-def stream(data: PlanData, dev: PlanData, folder: Path) -> dict[str, object]:
-    """A base that never saw `NEXT`, then an adapter per domain, each going on from the last, with and without replay;
-    then the last one moved to another base.
+class Stream:
+    """A base that never saw `NEXT`, then an adapter per domain, each going on from the last.
 
     Each domain is judged on dev and on a fifth of train's requests that nobody learns.
     """
-    tasks = [_Task("earlier", [d for d in data.demonstrations if _domain(d, data) not in NEXT], SEED)]
-    tasks += [_Task(name, [d for d in data.demonstrations if _domain(d, data) == name], SEED) for name in NEXT]
-    tests = [
-        [
-            *task.held,
-            *(
-                d
-                for d in dev.demonstrations
-                if (_domain(d, dev) if _domain(d, dev) in NEXT else "earlier") == task.name
-            ),
-        ]
-        for task in tasks
-    ]
-    started = time.process_time()
-    base, record = taught(
-        folder / "first", tasks[0].known, data.tools, replace(FULL, n_epochs=N_BASE_EPOCHS), SMALL, SEED
-    )
-    base_s = time.process_time() - started
-    first = [judged(base, test, data) for test in tests]
-    found: dict[str, object] = {"tasks": [task.name for task in tasks], "n_test": [len(test) for test in tests]}
-    found["base_cpu_min"] = round(base_s / 60, 2)
-    found["base_n_parameters"] = record.n_parameters
-    for name, options in (("replay", LORA), ("no_replay", replace(LORA, replay=0.0))):
-        found[name] = _adapted(folder, name, tasks, tests, first, data, options)
-    found["moved"] = _moved(folder, tasks, tests, data)
-    return found
+
+    def __init__(self, data: PlanData, dev: PlanData, folder: Path) -> None:
+        self.data = data
+        self.folder = folder
+        self.tasks = [_Task("earlier", [d for d in data.demonstrations if _domain(d, data) not in NEXT], SEED)]
+        self.tasks += [_Task(name, [d for d in data.demonstrations if _domain(d, data) == name], SEED) for name in NEXT]
+        self.tests = [list(task.held) for task in self.tasks]
+        for d in dev.demonstrations:
+            domain = _domain(d, dev)
+            self.tests[1 + NEXT.index(domain) if domain in NEXT else 0].append(d)
+        options = replace(FULL, n_epochs=N_BASE_EPOCHS)
+        self.base, self.record = taught(folder / "first", self.tasks[0].known, data.tools, options, SMALL, SEED)
+
+    def run(self, name: str, options: LanguageOptions) -> dict[str, object]:
+        first = self.judged(self.base)
+        return {
+            "tasks": [task.name for task in self.tasks],
+            "n_test": [len(test) for test in self.tests],
+            "base_cpu_min": round(self.record.cpu_s / 60, 2),
+            "base_n_parameters": self.record.n_parameters,
+            **_adapted(self, name, first, options),
+        }
+
+    def judged(self, model: GrammarModel) -> list[float]:
+        """Node-F1 on each task's tests."""
+        return [judge(model, test, self.data.tools)["node_f1"] for test in self.tests]
+
+    def adapters(self, name: str) -> Adapters:
+        return Adapters(self.folder / f"adapters-{name}")
 
 
-def _adapted(
-    folder: Path,
-    name: str,
-    tasks: Sequence[_Task],
-    tests: Sequence[Sequence[Demonstration]],
-    first: Sequence[float],
-    data: PlanData,
-    options: LanguageOptions,
-) -> dict[str, object]:
-    adapters = Adapters(folder / f"adapters-{name}")
-    rows = [list(first)]
-    seconds, sizes, verdicts, added = [], [], [], []
-    for k, task in enumerate(tasks[1:], 1):
-        earlier = [d for before in tasks[:k] for d in before.known] if options.replay else []
-        cpu = time.process_time()
-        made = adapters.distil(
-            folder / "first" / "taught",
-            task.known,
-            data.tools,
-            replay=earlier,
-            options=options,
-            seed=SEED,
-            progress=told,
-        )
-        adapters.promote(made.version.number)  # the matrix wants each one, whatever the gate says
-        seconds.append(round(time.process_time() - cpu, 1))
-        verdicts.append(made.verdict.reason)
-        added.append(made.version.record.n_trained)
-        sizes.append(round(sum(p.stat().st_size for p in made.version.folder.iterdir()) / 1e6, 2))
-        model = HuggingFaceModel.open(folder / "first" / "taught", adapter=made.version.folder)
-        rows.append([judged(model, test, data) for test in tests])
-        print(name, task.name, [round(score, 3) for score in rows[-1]], file=sys.stderr, flush=True)
-    matrix = np.array(rows)
-    return {
-        "r_matrix": [[round(score, 4) for score in row] for row in rows],
-        "bwt": round(backward_transfer(matrix), 4),
-        "forgetting": round(forgetting(matrix), 4),
-        "acc": round(average_accuracy(matrix), 4),
-        "learnt": [round(rows[k][k] - rows[k - 1][k], 4) for k in range(1, len(rows))],
-        "cpu_s": seconds,
-        "folder_mb": sizes,
-        "n_trained": added,
-        "gate": verdicts,
-        "options": asdict(options),
-    }
+def stream(data: PlanData, dev: PlanData, folder: Path) -> dict[str, object]:
+    """With replay."""
+    shutil.rmtree(folder / "adapters-replay", ignore_errors=True)
+    return Stream(data, dev, folder).run("replay", LORA)
 
 
-def _moved(
-    folder: Path, tasks: Sequence[_Task], tests: Sequence[Sequence[Demonstration]], data: PlanData
-) -> dict[str, object]:
-    """The last adapter made anew on a smaller base with other random weights, from the buffer."""
-    base, record = taught(
-        folder / "second", tasks[0].known, data.tools, replace(FULL, n_epochs=N_BASE_EPOCHS / 2), OTHER, SEED + 1
-    )
-    before = [judged(base, test, data) for test in tests]
-    adapters = Adapters(folder / "adapters-replay")
-    last = adapters.current()
-    assert last is not None
-    buffer = [d for task in tasks for d in task.known]
+def naive(data: PlanData, dev: PlanData, folder: Path) -> dict[str, object]:
+    """Without replay: what it is for."""
+    shutil.rmtree(folder / "adapters-naive", ignore_errors=True)
+    return Stream(data, dev, folder).run("naive", replace(LORA, replay=0.0))
+
+
+def moved(data: PlanData, dev: PlanData, folder: Path) -> dict[str, object]:
+    """The last adapter of `stream` made anew on a smaller base with other random weights, from the buffer."""
+    parts = Stream(data, dev, folder)
+    options = replace(FULL, n_epochs=N_BASE_EPOCHS / 2)
+    base, record = taught(folder / "second", parts.tasks[0].known, data.tools, options, OTHER, SEED + 1)
+    before = parts.judged(base)
+    last = parts.adapters("replay").current()
+    if last is None:
+        raise SystemExit("`moved` moves what `stream` made: give both to --only, or the same folder to --keep")
+    buffer = [d for task in parts.tasks for d in task.known]
     cpu = time.process_time()
-    made = adapters.move(last.number, folder / "second" / "taught", buffer, data.tools, progress=told)
+    made = parts.adapters("replay").move(last.number, folder / "second" / "taught", buffer, data.tools, progress=told)
     seconds = time.process_time() - cpu
-    model = HuggingFaceModel.open(folder / "second" / "taught", adapter=made.version.folder)
-    after = [judged(model, test, data) for test in tests]
+    after = parts.judged(HuggingFaceModel.open(folder / "second" / "taught", adapter=made.version.folder))
     return {
         "n_parameters": record.n_parameters,
         "before": [round(score, 4) for score in before],
         "after": [round(score, 4) for score in after],
         "cpu_s": round(seconds, 1),
         "parent": made.version.record.parent,
+    }
+
+
+def _adapted(parts: Stream, name: str, first: Sequence[float], options: LanguageOptions) -> dict[str, object]:
+    adapters = parts.adapters(name)
+    base = parts.folder / "first" / "taught"
+    rows, made = [list(first)], []
+    for k, task in enumerate(parts.tasks[1:], 1):
+        earlier = [d for before in parts.tasks[:k] for d in before.known] if options.replay else []
+        found = adapters.distil(
+            base, task.known, parts.data.tools, replay=earlier, options=options, seed=SEED, progress=told
+        )
+        adapters.promote(found.version.number)  # the matrix wants each one, whatever the gate says
+        rows.append(parts.judged(HuggingFaceModel.open(base, adapter=found.version.folder)))
+        made.append(found)
+        print(name, task.name, [round(score, 3) for score in rows[-1]], file=sys.stderr, flush=True)
+    matrix = np.array(rows)
+    return {
+        "r_matrix": [[round(score, 4) for score in row] for row in rows],
+        "bwt": round(backward_transfer(matrix), 4),
+        "bwt_after_each": [round(backward_transfer(matrix[: k + 1, : k + 1]), 4) for k in range(1, len(rows))],
+        "forgetting": round(forgetting(matrix), 4),
+        "acc": round(average_accuracy(matrix), 4),
+        "learnt": [round(rows[k][k] - rows[k - 1][k], 4) for k in range(1, len(rows))],
+        "cpu_s": [found.version.record.cpu_s for found in made],
+        "n_trained": [found.version.record.n_trained for found in made],
+        "adapter_mb": [
+            round((found.version.folder / "adapter_model.safetensors").stat().st_size / 1e6, 2) for found in made
+        ],
+        "gate": [found.verdict.reason for found in made],
+        "options": asdict(options),
     }
 
 
@@ -315,14 +311,11 @@ def _domain(demonstration: Demonstration, data: PlanData) -> str:
     return data.tools[demonstration.plan.steps[0].tool].domain
 
 
-def judged(model: GrammarModel, demonstrations: Sequence[Demonstration], data: PlanData) -> float:
-    return judge(model, demonstrations, data.tools)["node_f1"]
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--only", default="whole,stream")
+    parser.add_argument("--only", default=",".join(SECTIONS))
+    parser.add_argument("--keep", type=Path)
     given = parser.parse_args()
     import torch
 
@@ -332,10 +325,11 @@ def main() -> None:
     data, dev = (read_plans(given.data / f"{name}.jsonl", tools) for name in ("train", "dev"))
     path = RESULTS / "language_student.json"
     results: dict[str, object] = json.loads(path.read_text())["results"] if path.exists() else {}
-    for name in given.only.split(","):
-        with tempfile.TemporaryDirectory() as folder:
-            results[name] = {"whole": whole, "stream": stream}[name](data, dev, Path(folder))
-        print(name, json.dumps(results[name]), flush=True)
+    run = dict(zip(SECTIONS, (whole, stream, naive, moved)))
+    with tempfile.TemporaryDirectory() as folder:
+        for name in given.only.split(","):
+            results[name] = run[name](data, dev, given.keep or Path(folder))
+            print(name, json.dumps(results[name]), flush=True)
     results["train_sha256"], results["dev_sha256"] = data.sha256, dev.sha256
     wall_s = time.perf_counter() - started
     write_result("language_student", results, seed=SEED, cpu_s=time.process_time(), wall_s=wall_s)

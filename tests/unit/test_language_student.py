@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
+from math import ceil
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -19,7 +22,7 @@ from hearth.errors import ConfigError, NotFound, PlannerError, RequestError, Sto
 from hearth.learn import adapters as adapters_module
 from hearth.learn.adapters import Adapters, scores
 from hearth.learn.language import data_sha256, distill, folder_sha256, move, read_record, write_record
-from hearth.learn.samples import LanguageOptions
+from hearth.learn.samples import LanguageOptions, Samples
 from hearth.models.huggingface import HuggingFaceModel, current_adapter
 from hearth.types import Demonstration, Plan, Step, ToolSpec
 
@@ -289,3 +292,16 @@ def test_a_damaged_list_of_what_was_current_says_so(tmp_path: Path) -> None:
         current_adapter(tmp_path)
     (tmp_path / "current.json").write_text(json.dumps({"past": []}))
     assert current_adapter(tmp_path) is None
+
+
+def test_what_only_the_adapter_holds_is_replayed_first(base: Path) -> None:
+    """Its own lessons would be lost in the crowd of what its base knows anyway."""
+    crowd = [shown(f"c{k}", "a train", "book_train") for k in range(500)]
+    tokenizer = HuggingFaceModel.open(base).tokenizer
+    options = replace(LORA, replay=10.0)
+    samples = Samples(tokenizer, TOOLS, options, Random(0), frozenset(d.id for d in GARDEN))
+    seen = Counter(d.id for d in samples._replayed([*crowd, *GARDEN], 40))
+    assert all(seen[d.id] == 1 for d in GARDEN)
+    assert seen.total() == 40
+    assert samples.n_batches(EARLIER[:1], crowd) == ceil(33 / options.batch), "one new one has company"
+    assert Samples(tokenizer, TOOLS, replace(LORA, replay=0.0), Random(0)).n_batches(EARLIER, crowd) == 1

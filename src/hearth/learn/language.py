@@ -106,13 +106,14 @@ def distill(
     if options.tool_tokens:
         _add_tool_tokens(model, tokenizer, known, start_from)
     learner = _learner(model, tokenizer, n_before, options, start_from)
-    samples = Samples(tokenizer, tools, options, random.Random(seed))  # noqa: S311  nothing secret
+    before = frozenset(read_record(start_from).ids if start_from else ())
+    samples = Samples(tokenizer, tools, options, random.Random(seed), before)  # noqa: S311  nothing secret
     left_out = [d for d in known if samples.tokens(d) is None]
     kept = set(map(id, known)) - set(map(id, left_out))
     new, old = [d for d in demonstrations if id(d) in kept], [d for d in replay if id(d) in kept]
     if not new:
         raise RequestError(f"no demonstration has at most {options.max_tokens} tokens; raise max_tokens")
-    taught = {d.id for d in new} | set(read_record(start_from).ids if start_from else ())
+    taught = {d.id for d in new} | before
     losses = _train(learner, model, samples, new, old, options, progress)
     record = LanguageRecord(
         method=options.method,

@@ -13,6 +13,8 @@ from hearth.models.huggingface import prompt_tokens, reads_tools
 from hearth.planning.compact import N_TOOLS, plan_line, plan_messages
 from hearth.types import Demonstration, Plan, Step, ToolSpec
 
+LEAST_REPLAYED = 32
+"""A single new demonstration must not have the model to itself."""
 _STEP_PREFIX = re.compile(r"^\s*(?:step\s*\d+\s*[:.)]?\s*)?(?:call\s+)?", re.IGNORECASE)
 _JOINTS = (", then ", " and then ", ". After that, ", ", and ", "; ", ". Also ", ". ")
 
@@ -38,7 +40,7 @@ class LanguageOptions:
     step_texts: float = 0.0
     """Extra samples per epoch, as a share of the demonstrations, made of the steps' own texts."""
     replay: float = 1.0
-    """Earlier demonstrations per new one, drawn anew each epoch."""
+    """Earlier demonstrations per new one, drawn anew each epoch; at least `LEAST_REPLAYED`, where there are so many."""
     tool_tokens: bool = False
     """Give each tool's name a token of its own; else names are written in pieces."""
     n_offered: int = N_TOOLS
@@ -51,8 +53,15 @@ class Samples:
     """Demonstrations as tokens, with variants drawn anew each epoch."""
 
     def __init__(
-        self, tokenizer: Any, tools: Mapping[str, ToolSpec], options: LanguageOptions, drawn: random.Random
+        self,
+        tokenizer: Any,
+        tools: Mapping[str, ToolSpec],
+        options: LanguageOptions,
+        drawn: random.Random,
+        own: frozenset[str] = frozenset(),
     ) -> None:
+        """`own`: ids of what the adapter that is gone on from was taught."""
+        self._own = own
         self._tokenizer = tokenizer
         self._tools = tools
         self._options = options
@@ -88,9 +97,7 @@ class Samples:
     ) -> Iterator[list[tuple[list[int], list[int]]]]:
         """Batches of one epoch: all that is new, some that is old, variants; samples of like length together."""
         options = self._options
-        chosen = list(new)
-        n_old = min(len(old), round(options.replay * len(new)))
-        chosen += self.drawn.sample(list(old), n_old)
+        chosen = [*new, *self._replayed(old, self._n_old(new, old))]
         for d in self.drawn.choices(chosen, k=round(options.step_texts * len(chosen))) if options.step_texts else []:
             chosen.append(self._from_steps(d))
         found = [tokens for d in chosen if (tokens := self.tokens(d, options.word_dropout)) is not None]
@@ -103,8 +110,20 @@ class Samples:
         self.drawn.shuffle(batches)
         yield from batches
 
+    def _n_old(self, new: Sequence[Demonstration], old: Sequence[Demonstration]) -> int:
+        if not self._options.replay:
+            return 0
+        return min(len(old), max(LEAST_REPLAYED, round(self._options.replay * len(new))))
+
+    def _replayed(self, old: Sequence[Demonstration], n: int) -> list[Demonstration]:
+        """Half of them from what the adapter itself was taught, which only it holds, the others from before it."""
+        own = [d for d in old if d.id in self._own]
+        rest = [d for d in old if d.id not in self._own]
+        n_own = max(min(len(own), n // 2), n - len(rest))
+        return [*self.drawn.sample(own, n_own), *self.drawn.sample(rest, n - n_own)]
+
     def n_batches(self, new: Sequence[Demonstration], old: Sequence[Demonstration]) -> int:
-        n = len(new) + min(len(old), round(self._options.replay * len(new)))
+        n = len(new) + self._n_old(new, old)
         return math.ceil((n + round(self._options.step_texts * n)) / self._options.batch)
 
     def _from_steps(self, demonstration: Demonstration) -> Demonstration:
