@@ -193,7 +193,10 @@ def _teacher(
     from hearth.models.remote import RemoteModel
 
     owner = OwnerTeacher(state.store)
-    chosen = settings.models.teacher or settings.models.language
+    language = settings.models.language
+    if language is not None and language.adapter:
+        language = None  # it is a student itself
+    chosen = settings.models.teacher or language
     if recorded is not None:
         yield FirstOf([owner, RecordedTeacher(recorded)])
         return
