@@ -187,6 +187,13 @@ def candidates(grounds: Grounds, n_free: int) -> list[Sequence_]:
     return list(found)
 
 
+def possible(found: list[Sequence_], graph: frozenset[tuple[str, str]] | None) -> list[Sequence_]:
+    """Those whose links are all in the graph; all of them where there is no graph or none is."""
+    if graph is None:
+        return found
+    return [s for s in found if all((a, b) in graph for a, b in steps_of(s)[1:-1])] or found
+
+
 class Known:
     """Taught sequences as arrays, to find those that fit a prediction."""
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearth.models.heads import Heads, Target
-from hearth.planning.candidates import Evidence, Grounds, Sequence_, candidates, set_of
+from hearth.planning.candidates import Evidence, Grounds, Sequence_, candidates, possible, set_of
 from hearth.planning.deciding import best_of, least_risk, sureness_signs
 from hearth.planning.reading import FloatRows, Reader, Reading
 from hearth.planning.signs import FEATURES, RARE_FEATURES, SEEN_FEATURES, features
@@ -66,6 +66,8 @@ class Lessons:
     options: ViewOptions
     n_fit: int
     n_free: int
+    graph: frozenset[tuple[str, str]] | None = None
+    """Links that are possible; the weights are fitted on what would be chosen from."""
 
 
 class Case(NamedTuple):
@@ -209,7 +211,7 @@ def _outcome(lessons: Lessons, view: View, case: Case, strangers: Weigher | None
         case.predicted, case.clauses, case.reading, strangers, case.proposal, case.own, case.strangers
     )
     grounds = Grounds(evidence, view.counts)
-    found = candidates(grounds, lessons.n_free)
+    found = possible(candidates(grounds, lessons.n_free), lessons.graph)
     return _Outcome(case.gold, found, features(found, grounds), evidence)
 
 

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from hearth.models.features import UNIT
 from hearth.models.heads import Heads
 from hearth.planning import student_file
-from hearth.planning.candidates import Counts, Evidence, Grounds, Sequence_, candidates, steps_of
+from hearth.planning.candidates import Counts, Evidence, Grounds, Sequence_, candidates, possible
 from hearth.planning.deciding import as_taught, least_risk, sureness_signs
 from hearth.planning.fitting import LEAST_TAUGHT, N_CHOSEN, Joining, Lessons, fit, one_by_one
 from hearth.planning.neighbourhood import Neighbourhood
@@ -408,10 +408,7 @@ class Student:
 
     def _weighed(self, evidence: Evidence) -> tuple[list[Sequence_], NDArray[np.float64]]:
         grounds = Grounds(evidence, self._counts)
-        found = candidates(grounds, self.options.n_free)
-        if self._graph is not None:
-            allowed = [s for s in found if all((a, b) in self._graph for a, b in steps_of(s)[1:-1])]
-            found = allowed or found
+        found = possible(candidates(grounds, self.options.n_free), self._graph)
         if not found:
             return [], np.zeros(0)
         weigher = self._joining.weigher if self._joining else None
@@ -488,7 +485,8 @@ class Student:
     def _lessons(self) -> Lessons:
         o, held = self.options, self._held if self._is_trusting else {}
         heads = (self.heads, self.clause_heads)
-        return Lessons(self._taught, held, self._reader, *heads, self._view, self._view_options, o.n_fit, o.n_free)
+        sizes = (o.n_fit, o.n_free)
+        return Lessons(self._taught, held, self._reader, *heads, self._view, self._view_options, *sizes, self._graph)
 
 
 def _prior(weights: Mapping[str, float]) -> Weigher:
