@@ -96,6 +96,9 @@ class Options:
     """Steps of the second stage, where yes and no are said as often, and oftener."""
     second_lr: float = 0.6
     """Its learning rates, as a share of the first's."""
+    n_third: int = 200
+    """Steps of the third stage, where most is about references."""
+    third_lr: float = 0.45
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,17 +112,21 @@ class Stage:
     variation: Variation
 
 
-def stages_of(options: Options) -> tuple[Stage, Stage]:
-    """First everything; then yes and no balanced, and more references."""
+def stages_of(options: Options) -> tuple[Stage, ...]:
+    """First everything; then yes and no balanced; then more references."""
     return (
         Stage(options.n_steps, 1.0, (0.62, 0.28, 0.1), Variation()),
         Stage(
             options.n_second,
             options.second_lr,
             (0.62, 0.32, 0.06),
-            Variation(matters=0.6, fates=(2, 4, 4, 3), turned=(1, 1)),
+            _BALANCED,
         ),
+        Stage(options.n_third, options.third_lr, (0.36, 0.58, 0.06), _BALANCED),
     )
+
+
+_BALANCED = Variation(matters=0.6, fates=(2, 4, 4, 3), turned=(1, 1))
 
 
 # ── Model ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -440,11 +447,13 @@ def read_corpora(data: Path, options: Options) -> tuple[Corpus, Corpus, Corpus, 
     return single, nested, own, hashes
 
 
-def train(data: Path, options: Options, out: Path, start_from: bytes | None = None) -> tuple[bytes, dict[str, object]]:
+def train(
+    data: Path, options: Options, out: Path, start_from: bytes | None = None, first_stage: int = 1
+) -> tuple[bytes, dict[str, object]]:
     """The adapter's file and its record.
 
     Args:
-        start_from: What the first stage gave; only the second is run.
+        start_from: What the stage before `first_stage` gave; only that and later ones are run.
     """
     torch.manual_seed(options.seed)
     torch.set_num_threads(options.n_threads)
@@ -454,15 +463,15 @@ def train(data: Path, options: Options, out: Path, start_from: bytes | None = No
     model = Reader(load_weights(), options.rank)
     began, cpu_began = time.monotonic(), time.process_time()
     counts: list[dict[str, object]] = []
+    if start_from is not None:
+        model.load(start_from)
     for place, stage in enumerate(stages_of(options)):
-        if place == 0 and start_from is not None:
-            model.load(start_from)
+        if place + 1 < first_stage or not stage.n_steps:
             continue
         corpora = list(zip((single, nested, own), stage.shares))
         batches = Batches(corpora, pieces, likeness, options, stage.variation, place)
         counts.append(_run(model, stage, batches, single, pieces, options, out))
-        if place == 0:
-            out.with_suffix(".first.npz").write_bytes(model.file())
+        out.with_suffix(f".stage{place + 1}.npz").write_bytes(model.file())
     record: dict[str, object] = {
         "what": "adapter of the argument reader: low-rank changes to all-MiniLM-L6-v2, and heads",
         "command": "python -m hearth.learn.reader_training",
@@ -543,7 +552,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--rank", type=int, default=defaults.rank)
     parser.add_argument("--lr", type=float, default=defaults.lr)
     parser.add_argument("--second-steps", type=int, default=defaults.n_second)
-    parser.add_argument("--start-from", type=Path, help="file of a first stage: only the second is run")
+    parser.add_argument("--third-steps", type=int, default=defaults.n_third)
+    parser.add_argument("--start-from", type=Path, help="file that an earlier stage gave")
+    parser.add_argument("--first-stage", type=int, default=1, choices=(1, 2, 3))
     parser.add_argument("--match-every", type=int, default=defaults.match_every)
     parser.add_argument("--threads", type=int, default=defaults.n_threads)
     parser.add_argument("--hold", default="", help="services to leave out, apart by commas")
@@ -554,12 +565,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         rank=given.rank,
         n_steps=given.steps,
         n_second=given.second_steps,
+        n_third=given.third_steps,
         lr=given.lr,
         match_every=given.match_every,
         n_threads=given.threads,
         held_services=tuple(s for s in given.hold.split(",") if s),
     )
-    data, record = train(given.data, options, given.out, given.start_from.read_bytes() if given.start_from else None)
+    begun = given.start_from.read_bytes() if given.start_from else None
+    data, record = train(given.data, options, given.out, begun, given.first_stage)
     record["command"] = " ".join(["python -m hearth.learn.reader_training", *(arguments or sys.argv[1:])])
     record["sha256"] = hashlib.sha256(data).hexdigest()
     given.out.parent.mkdir(parents=True, exist_ok=True)

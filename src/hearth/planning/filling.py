@@ -53,6 +53,8 @@ class Filled:
 class _Choice:
     value: Argument
     confidence: float
+    place: tuple[int, int] | None = None
+    """Where free words stand."""
 
 
 @dataclass(slots=True)
@@ -136,7 +138,7 @@ class Filler:
             chosen = {p.name: _found(p, step) for p in sorted(spec.parameters, key=lambda p: not p.is_required)}
         else:
             reading = self._reader.read(form(spec, fields), saying.text, signs)
-            chosen = {p.name: _read(p, answer, step) for p, answer in zip(spec.parameters, reading.answers)}
+            chosen = _read_all(spec.parameters, reading.answers, step)
         arguments: dict[str, Argument] = {}
         confidences: dict[str, float] = {}
         missing = []
@@ -205,6 +207,25 @@ def _visible(text: str) -> str:
 # ── What the reader says ──────────────────────────────────────────────────────────────────────────────────
 
 
+def _read_all(parameters: Sequence[Parameter], answers: Sequence[Answer], step: _Step) -> dict[str, _Choice | None]:
+    """Every argument; where two have the same words, the less sure one looks elsewhere first."""
+    chosen = {p.name: _read(p, a, step) for p, a in zip(parameters, answers)}
+    order = sorted(zip(parameters, answers), key=lambda pa: -_sure(chosen[pa[0].name]))
+    for parameter, answer in order:
+        choice = chosen[parameter.name]
+        if choice is None or choice.place is None:
+            continue
+        if any(choice.place[0] < b and choice.place[1] > a for a, b in step.taken):
+            choice = chosen[parameter.name] = _read(parameter, answer, step)
+        if choice is not None and choice.place is not None:
+            step.taken.append(choice.place)
+    return chosen
+
+
+def _sure(choice: _Choice | None) -> float:
+    return choice.confidence if choice is not None else 0.0
+
+
 def _read(parameter: Parameter, answer: Answer, step: _Step) -> _Choice | None:
     """The argument the reader's answer leads to; None when it is not given."""
     chances = np.exp(answer.kinds.astype(np.float64))
@@ -221,7 +242,7 @@ def _read(parameter: Parameter, answer: Answer, step: _Step) -> _Choice | None:
         return None
     _, kind, choice = max(found, key=lambda one: one[0])
     sure = float(chances[kind] / max(1e-9, total - chances[ABSENT]))
-    return _Choice(choice.value, round(min(1.0, sure * choice.confidence * (1 - p_absent)), 4))
+    return _Choice(choice.value, round(min(1.0, sure * choice.confidence * (1 - p_absent)), 4), choice.place)
 
 
 def _able(parameter: Parameter, step: _Step) -> tuple[int, ...]:
@@ -246,8 +267,11 @@ def _of_kind(kind: int, parameter: Parameter, answer: Answer, step: _Step) -> _C
         return _Choice(parameter.enum[best], float(np.exp(answer.options[best])))
     if kind == GIVEN:
         return _given(parameter, answer.given, step)
-    spoken = step.saying.best(parameter, answer)
-    return None if spoken is None else _Choice(spoken.value, spoken.confidence)
+    spoken = step.saying.best(parameter, answer, step.taken)
+    if spoken is None:
+        return None
+    is_free = canonical(parameter.type) in ("text", "any")
+    return _Choice(spoken.value, spoken.confidence, (spoken.start, spoken.end) if is_free else None)
 
 
 def _truth(parameter: Parameter, is_yes: bool) -> Argument:

@@ -14,7 +14,9 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
+from numpy.typing import NDArray
 
+from hearth.models.adapted import Array
 from hearth.models.span_reader import TURN, Answer
 from hearth.planning.check import canonical
 from hearth.planning.slots import Slot, find_slots
@@ -23,6 +25,8 @@ from hearth.types import Argument, Context, Parameter
 _MOST_TOKENS = 48
 _TOKEN_PRICE = 0.1
 """What each further token of a span costs, in log-chance: the reader says its start and its end apart."""
+_WORTH_A_PLACE = 3.0
+"""How much less likely words may be that no other parameter of the call has taken."""
 _SENTENCE_PRICE = 2.0
 """What it costs to reach beyond the end of a sentence."""
 _TYPED_VIEWS = {
@@ -45,6 +49,11 @@ _JOINT = re.compile(r"\s*(?:,\s*(?:and|or|as well as)\s+|[,;\n]\s*|\s(?:and|or|a
 _QUOTED = re.compile(r"[\"“«]([^\"”»\n]+)[\"”»]|(?<!\w)['‘]([^'’\n]+)['’](?!\w)")
 _ISO_ASKED = re.compile(r"y{4}[-/]m{2}[-/]d{2}", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"(?<![A-Z])[.!?](?=\s+[A-Z])")
+_DAY_SAID = re.compile(
+    r"\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mon|tue|wed|thu|fri|sat|sun|to(?:day|morrow|night)|"
+    r"yesterday|day|week|month|year)|\d(?:st|nd|rd|th)\b|\d{4}|\d[-/.]\d",
+    re.IGNORECASE,
+)
 _CURRENCY_ASKED = re.compile(r"\bcurrency\b", re.IGNORECASE)
 _SHARE_ASKED = re.compile(
     r"\bdecimal\b|\b0(?:\.0)? (?:to|and|-) 1(?:\.0)?\b|\bfraction\b|(?<![\d.])0?\.\d", re.IGNORECASE
@@ -77,14 +86,19 @@ class Saying:
 
     # ── With the reader ───────────────────────────────────────────────────────────────────────────────────
 
-    def best(self, parameter: Parameter, answer: Answer) -> Spoken | None:
-        """The likeliest mention for a parameter, as its type has it; None when there is none of that type."""
+    def best(self, parameter: Parameter, answer: Answer, taken: Sequence[tuple[int, int]] = ()) -> Spoken | None:
+        """The likeliest mention for a parameter, as its type has it; None when there is none of that type.
+
+        Args:
+            taken: Places that other parameters of the call have; words apart from them are taken when hardly less
+                likely.
+        """
         kind = canonical(parameter.type)
         if kind in _NUMBERS:
             return self._best_of(self.numbers(kind, is_share=_is_share(parameter)), answer)
         if kind in _TYPED_VIEWS:
             return self._best_of(self._typed(kind, parameter.name), answer)
-        place = self._words(answer)
+        place = self._words(answer, taken)
         if place is None:
             return None
         start, end, chance = place
@@ -113,7 +127,7 @@ class Saying:
             return None
         return Spoken(best.value, best.start, best.end, math.exp(best_score) / total if total else 0.0)
 
-    def _words(self, answer: Answer) -> tuple[int, int, float] | None:
+    def _words(self, answer: Answer, taken: Sequence[tuple[int, int]] = ()) -> tuple[int, int, float] | None:
         """The likeliest span inside one turn: characters and chance."""
         spans = answer.spans
         n = len(spans)
@@ -136,6 +150,7 @@ class Saying:
         allowed = (length >= 0) & (length < _MOST_TOKENS) & (turn[:, None] == turn[None, :])
         allowed &= ~is_mark[:, None] & ~is_mark[None, :]
         scores = np.where(allowed, scores, -np.inf)
+        scores = _apart(scores, spans, taken)
         for _ in range(4):
             first, last = np.unravel_index(int(np.argmax(scores)), scores.shape)
             best = float(scores[first, last])
@@ -176,11 +191,17 @@ class Saying:
         if slot is None or slot.kind != "time":
             return said
         parts = []
-        if is_date and isinstance(slot.views.get("date"), str):
-            parts.append(str(slot.views["date"]))
+        day = slot if not is_date or _DAY_SAID.search(slot.text) else self._day_near(start)
+        if is_date and day is not None and isinstance(day.views.get("date"), str):
+            parts.append(str(day.views["date"]))
         if is_clock and isinstance(slot.views.get("time"), str):
             parts.append(str(slot.views["time"])[:5])
         return " ".join(parts) or said
+
+    def _day_near(self, place: int) -> Slot | None:
+        """The nearest time that names a day: `10:00` alone has none."""
+        named = [s for s in self._slots if s.kind == "time" and _DAY_SAID.search(s.text)]
+        return min(named, key=lambda s: abs(s.start - place), default=None)
 
     def _currency(self, start: int, end: int) -> str | None:
         """The code of the currency said in a stretch (`dollars` is USD)."""
@@ -277,6 +298,19 @@ class Saying:
 
     def _is_in_time(self, one: Spoken) -> bool:
         return any(s.kind in ("time", "phone") and s.start <= one.start < s.end for s in self._slots)
+
+
+def _apart(scores: Array, spans: NDArray[np.int32], taken: Sequence[tuple[int, int]]) -> Array:
+    """The scores without spans that touch taken places, where one apart from them is hardly less likely."""
+    if not taken:
+        return scores
+    is_taken = np.zeros(len(spans), dtype=np.int64)
+    for start, end in taken:
+        is_taken |= (spans[:, 0] < end) & (spans[:, 1] > start)
+    before = np.concatenate([[0], np.cumsum(is_taken)])
+    touches = before[1:][None, :] - before[:-1][:, None] > 0
+    free = np.where(touches, -np.inf, scores)
+    return free if float(free.max()) > float(scores.max()) - _WORTH_A_PLACE else scores
 
 
 def _is_share(parameter: Parameter) -> bool:
