@@ -24,7 +24,6 @@ from hearth.bench.datasets import PlanData, read_plans
 from hearth.learn.reader_examples import held_matters, nested_split, read_samples, with_yes_or_no
 from hearth.models.span_reader import NO, YES
 from hearth.plan_format import read_tools
-from hearth.planning.asking import is_yes_or_no
 from hearth.planning.filling import ADAPTER_FILE, Filler
 from hearth.types import Context, Step, ToolSpec
 
@@ -35,15 +34,20 @@ KEYS = (
 )  # fmt: skip
 
 
-def scores(filler: Filler, data: PlanData, keep: Callable[[str], bool] = lambda tool: True) -> dict[str, float | None]:
-    """Scores with the gold tools given."""
-    made, gold = [], []
-    for d, right in zip(data.demonstrations, data.gold()):
-        if keep(right.calls[0].tool):
-            specs = [data.tools[step.tool] for step in d.plan.steps]
-            made.append(steps_of(filler, d.request, specs))
-            gold.append(right.calls)
-    return {**short(made, gold, data.tools), **link_scores(made, gold)}
+Calls = list[list[Step]]
+
+
+def filled(filler: Filler, data: PlanData) -> Calls:
+    """The steps of every sample with the gold tools given."""
+    return [steps_of(filler, d.request, [data.tools[s.tool] for s in d.plan.steps]) for d in data.demonstrations]
+
+
+def scores(made: Calls, data: PlanData, keep: Callable[[str], bool] = lambda tool: True) -> dict[str, float | None]:
+    """Scores of the samples whose first gold tool is kept."""
+    pairs = [(m, g.calls) for m, g in zip(made, data.gold()) if keep(g.calls[0].tool)]
+    mine, gold = [m for m, _ in pairs], [g for _, g in pairs]
+    right = [bool(m) and m[0].tool == g[0].tool for m, g in pairs]
+    return {**short(mine, gold, data.tools), **link_scores(mine, gold), "tool_accuracy": sum(right) / len(right)}
 
 
 def steps_of(filler: Filler, text: str, specs: Sequence[ToolSpec]) -> list[Step]:
@@ -74,18 +78,14 @@ def link_scores(made: Sequence[Sequence[Step]], gold: Sequence[Sequence[GoldCall
     }
 
 
-def chosen(filler: Filler, data: PlanData, keep: Callable[[str], bool]) -> dict[str, float | None]:
-    """Scores with the tool chosen among all of the file's by text alone."""
+def chosen(filler: Filler, data: PlanData) -> Calls:
+    """The steps of every sample with the tool chosen among all of the file's by texts alone."""
     tools = list(data.tools.values())
-    made, gold, n_right = [], [], 0
-    for d, right in zip(data.demonstrations, data.gold()):
-        if keep(right.calls[0].tool):
-            chances = filler.match(d.request, tools)
-            best = tools[chances.index(max(chances))]
-            n_right += best.name == right.calls[0].tool
-            made.append(steps_of(filler, d.request, [best]))
-            gold.append(right.calls)
-    return {"tool_accuracy": n_right / len(gold), **short(made, gold, data.tools)}
+    made = []
+    for d in data.demonstrations:
+        chances = filler.match(d.request, tools)
+        made.append(steps_of(filler, d.request, [tools[chances.index(max(chances))]]))
+    return made
 
 
 def matters(filler: Filler, path: Path, tools: Mapping[str, ToolSpec], seed: int) -> dict[str, float]:
@@ -154,22 +154,25 @@ def main() -> None:
     dev = read_plans(sgd / "dev.jsonl", tools)
     nestools, nestful = read_held(given.data / "nestools"), read_held(given.data / "nestful")
     whole = filler.referring_like(nestools.demonstrations)
+    known, unknown = (lambda tool: tool in taught), (lambda tool: tool not in taught)
+    given_tools, by_text = filled(filler, dev), chosen(filler, dev)
     results: dict[str, object] = {
         "is_trained": filler.is_trained,
         "adapter": json.loads(given.adapter.with_suffix(".json").read_text()) if filler.is_trained else None,
-        "sgd_dev": scores(filler, dev),
-        "sgd_dev_seen_tools": scores(filler, dev, lambda tool: tool in taught),
-        "sgd_dev_unseen_tools": scores(filler, dev, lambda tool: tool not in taught),
-        "sgd_dev_finders_alone": scores(floor, dev),
+        "sgd_dev": scores(given_tools, dev),
+        "sgd_dev_seen_tools": scores(given_tools, dev, known),
+        "sgd_dev_unseen_tools": scores(given_tools, dev, unknown),
+        "sgd_dev_finders_alone": scores(filled(floor, dev), dev),
         "sgd_dev_oracle": oracle(dev),
-        "sgd_dev_tool_chosen": chosen(filler, dev, lambda tool: True),
-        "sgd_dev_tool_chosen_unseen": chosen(filler, dev, lambda tool: tool not in taught),
+        "sgd_dev_tool_chosen": scores(by_text, dev),
+        "sgd_dev_tool_chosen_unseen": scores(by_text, dev, unknown),
         "sgd_dev_held_matters": matters(filler, sgd / "dev.jsonl", tools, seed=5),
-        "n_boolean_parameters": sum(is_yes_or_no(p) for t in tools.values() for p in t.parameters),
-        "nestools_held": scores(whole, nestools),
-        "nestools_held_finders_alone": scores(floor.referring_like(nestools.demonstrations), nestools),
-        "nestful_held": scores(filler, nestful),
-        "nestful_held_finders_alone": scores(floor, nestful),
+        "nestools_held": scores(filled(whole, nestools), nestools),
+        "nestools_held_finders_alone": scores(
+            filled(floor.referring_like(nestools.demonstrations), nestools), nestools
+        ),
+        "nestful_held": scores(filled(filler, nestful), nestful),
+        "nestful_held_finders_alone": scores(filled(floor, nestful), nestful),
         **latency(filler, dev),
     }
     cpu, wall = time.process_time() - cpu, time.monotonic() - wall

@@ -100,6 +100,26 @@ def test_a_span_seldom_reaches_beyond_its_sentence() -> None:
     assert found.value == "Miller"
 
 
+def test_words_of_another_parameter_are_left_to_it() -> None:
+    text = "from Rome to Oslo"
+    answer = pointing(text, "Rome", others=-2.0)
+    there, parameter = saying(text), Parameter("city", "text")
+    assert (found := there.best(parameter, answer)) is not None
+    assert found.value == "Rome"
+    assert (found := there.best(parameter, answer, [(5, 9)])) is not None
+    assert "Rome" not in str(found.value)
+    sure = pointing(text, "Rome", others=-9.0)
+    assert (found := there.best(parameter, sure, [(5, 9)])) is not None
+    assert found.value == "Rome"  # nothing else comes near
+
+
+def test_a_clock_time_takes_the_day_named_beside_it() -> None:
+    text = "It is on May 15, 2027. The bus leaves at 10:00"
+    asked = Parameter("departure", "text", "in format 'yyyy-mm-dd HH:MM'")
+    assert value(text, "10:00", asked) == "2027-05-15 10:00"
+    assert value("The bus leaves at 10:00", "10:00", asked) == "10:00"
+
+
 def test_a_person_is_given_by_name() -> None:
     from hearth.types import Entity
 
