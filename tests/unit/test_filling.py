@@ -102,7 +102,7 @@ def test_a_span_seldom_reaches_beyond_its_sentence() -> None:
 
 def test_words_of_another_parameter_are_left_to_it() -> None:
     text = "from Rome to Oslo"
-    answer = pointing(text, "Rome", others=-2.0)
+    answer = pointing(text, "Rome", others=-1.0)
     there, parameter = saying(text), Parameter("city", "text")
     assert (found := there.best(parameter, answer)) is not None
     assert found.value == "Rome"
