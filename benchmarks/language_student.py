@@ -74,13 +74,13 @@ NEXT = ("Finance", "Repair", "Restaurant")
 LORA = LanguageOptions(
     method="lora",
     n_epochs=10,
-    lr=2e-3,
+    lr=1.5e-3,
     rank=16,
     batch=32,
     word_dropout=0.15,
     step_texts=0.7,
     smoothing=0.05,
-    replay=3.0,
+    replay=5.0,
     tool_tokens=True,
     max_tokens=192,
 )
