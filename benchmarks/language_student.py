@@ -329,10 +329,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for name in given.only.split(","):
             results[name] = run[name](data, dev, given.keep or Path(folder))
-            print(name, json.dumps(results[name]), flush=True)
-    results["train_sha256"], results["dev_sha256"] = data.sha256, dev.sha256
-    wall_s = time.perf_counter() - started
-    write_result("language_student", results, seed=SEED, cpu_s=time.process_time(), wall_s=wall_s)
+            results["train_sha256"], results["dev_sha256"] = data.sha256, dev.sha256
+            wall_s = time.perf_counter() - started
+            write_result("language_student", results, seed=SEED, cpu_s=time.process_time(), wall_s=wall_s)
 
 
 if __name__ == "__main__":
