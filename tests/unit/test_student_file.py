@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -169,6 +170,58 @@ def test_a_forgotten_demonstration_takes_its_proposal_along(tmp_path: Path) -> N
     student.save(tmp_path)
     with np.load(tmp_path / FILE_NAME) as file:
         assert b'"d7"' not in file["header"].tobytes()
+
+
+# ── On the same base ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def on_a_base(folder: Path) -> Student:
+    """A student of its own, saved on the one that all share."""
+    base = Student(HashEncoder(48), TOOLS, OPTIONS)
+    base.learn(lessons())
+    base.save(folder / "base")
+    mine = Student.load(folder / "base", HashEncoder(48), TOOLS)
+    mine.remove("d7")
+    mine.learn([demonstration("own", "order_pizza", "cancel_train"), demonstration("d9", "set_alarm")])
+    new = replace(TOOLS["set_alarm"], name="other", description="Quite another tool.")
+    mine.set_tools({**TOOLS, "other": new})
+    mine.save(folder / "owners" / "anna", folder / "base")
+    return mine
+
+
+def test_on_a_base_it_plans_the_same_and_its_file_holds_its_own_alone(tmp_path: Path) -> None:
+    mine = on_a_base(tmp_path)
+    loaded = Student.load(tmp_path / "owners" / "anna", HashEncoder(48), mine.tools)
+    assert loaded.ids == mine.ids
+    for text in REQUESTS:
+        assert loaded.rank(text) == mine.rank(text)
+    assert loaded.difference(mine) < 1e-6
+    with np.load(tmp_path / "owners" / "anna" / FILE_NAME) as file:
+        header = json.loads(file["header"].tobytes())
+    assert header["ids"] == ["d9", "own"]
+    assert header["gone"] == ["d7"]
+    assert header["fresh_texts"] == ["other: Quite another tool.", "other"]
+
+
+def test_base_and_owner_may_move_together(tmp_path: Path) -> None:
+    mine = on_a_base(tmp_path / "here")
+    (tmp_path / "here").rename(tmp_path / "there")
+    loaded = Student.load(tmp_path / "there" / "owners" / "anna", HashEncoder(48), mine.tools)
+    assert loaded.rank(REQUESTS[0]) == mine.rank(REQUESTS[0])
+    loaded.save(tmp_path / "alone")
+    assert Student.load(tmp_path / "alone", HashEncoder(48), mine.tools).rank(REQUESTS[0]) == mine.rank(REQUESTS[0])
+
+
+def test_a_base_that_changed_or_is_gone_is_noticed(tmp_path: Path) -> None:
+    on_a_base(tmp_path)
+    other = Student(HashEncoder(48), TOOLS, OPTIONS)
+    other.learn(lessons()[:30])
+    other.save(tmp_path / "base")
+    with pytest.raises(StoreCorruptError, match="which has changed"):
+        Student.load(tmp_path / "owners" / "anna", HashEncoder(48), TOOLS)
+    (tmp_path / "base" / FILE_NAME).unlink()
+    with pytest.raises(StoreError, match=r"cannot read a student from .*base"):
+        Student.load(tmp_path / "owners" / "anna", HashEncoder(48), TOOLS)
 
 
 # ── Bad files ─────────────────────────────────────────────────────────────────────────────────────────────

@@ -10,8 +10,8 @@ Covered: exact addition, removal, merging of devices, decay, sets of outputs tha
 Not covered: removing what was never learnt is noticed only where it makes a count negative; after `decay` an older
 demonstration must be removed with its decayed weight, and is then gone up to rounding (1e-13), not to the last bit.
 
-Memory: 16 D² + 20 D C bytes while learning, 4 D C while planning only, for D features and C outputs: with D = 3,000
-and C = 1,000 that is 144 + 60 MB and 12 MB. A file holds the statistics alone, as integers: 18 + 12 MB.
+Memory for D features and C outputs: 16 D² + 20 D C bytes, with D = 3,000 and C = 1,000 144 + 60 MB; 4 D C for solved
+weights alone. A file holds the statistics, as integers: 18 + 12 MB.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from hearth.errors import StoreCorruptError, StoreError, StoreFullError, StoreVersionError
 from hearth.models.features import UNIT, Floats, Rows
+from hearth.models.rounding import as_integers, rounded
 
 Target = Mapping[str, float]
 """Output name → wanted value; outputs not named are wanted to be 0."""
@@ -146,8 +147,7 @@ class Heads:
         if not 0 < factor <= 1:
             raise ValueError(f"factor {factor!r} must be above 0 and at most 1")
         for statistic in (self._gram, self._moments, self._mass):
-            np.rint(statistic * (factor * GRAIN), out=statistic)
-            statistic /= GRAIN
+            np.divide(np.rint(statistic * (factor * GRAIN)), GRAIN, out=statistic)
         self.weight_seen *= factor
         self._forget_solution()
 
@@ -273,7 +273,7 @@ class Heads:
             self._quick = None
             self.n_solved += 1
         if self._quick is None:
-            self._quick = _rounded(self._solution)
+            self._quick = rounded(self._solution)
 
     def settle(self) -> None:
         """Solve, and fold in what is waiting: predictions are then at their fastest."""
@@ -359,17 +359,16 @@ class Heads:
             Allen 1974 (PRESS), https://doi.org/10.1080/00401706.1974.10489157, for blocks: y − (I − ΦPΦᵀ)⁻¹(y − ŷ).
         """
         self._fold_in()
-        predicted = self.predict(features)
+        self.solve()
         rows = np.asarray(features, dtype=np.float32)
-        inverse = self._inverse.astype(np.float32) if self._inverse is not None else np.float32(1 / self._lambda)
-        moved = rows @ inverse if isinstance(inverse, np.ndarray) else rows * inverse
+        predicted = rows @ self._solution.astype(np.float32)
+        moved = rows / self._lambda if self._inverse is None else rows @ self._inverse.astype(np.float32)
         wanted = np.zeros_like(predicted)
         for row, target in enumerate(targets):
             for name, value in target.items():
                 if name in self._outputs:
                     wanted[row, self._outputs[name]] = value
-        residual = wanted - predicted
-        start = 0
+        residual, start = wanted - predicted, 0
         for size in group_sizes if group_sizes is not None else [1] * len(rows):
             end = start + size
             kept = np.eye(size) - rows[start:end] @ moved[start:end].T
@@ -381,7 +380,7 @@ class Heads:
     # ── Weights alone ─────────────────────────────────────────────────────────────────────────────────────────
 
     def solved(self) -> NDArray[np.float32]:
-        """The weights that predict, shape [n_features, n_outputs]: see `packed`."""
+        """The weights that predict, shape [n_features, n_outputs]: see `rounding.packed`."""
         self.settle()
         assert self._quick is not None
         return self._quick
@@ -416,7 +415,7 @@ class Heads:
         }
         parts: dict[str, NDArray[np.integer]] = {}
         for name, values in (("gram", self._upper_gram()), ("moments", self._moments), ("mass", self._mass)):
-            header[f"{name}_grain"], parts[name] = _as_integers(values)
+            header[f"{name}_grain"], parts[name] = as_integers(values, GRAIN)
         parts["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
         temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
         try:
@@ -489,30 +488,6 @@ class Heads:
         self._outputs = {str(name): place for place, name in enumerate(names)}
         self.weight_seen = float(str(header["weight_seen"]))
         self._forget_solution()
-
-
-def _as_integers(values: Floats) -> tuple[int, NDArray[np.signedinteger]]:
-    """Values times a grain as whole numbers of the smallest type that holds them; products of a weight and a target
-    are multiples of 1/GRAIN²."""
-    grain = next((g for g in (1, GRAIN) if np.array_equal(values * g, np.rint(values * g))), GRAIN**2)
-    whole = np.rint(values * grain)
-    largest = float(np.abs(whole).max(initial=0))
-    return grain, whole.astype(np.int16 if largest < 2**15 else np.int32 if largest < 2**31 else np.int64)
-
-
-def packed(weights: NDArray[np.float32]) -> tuple[int, NDArray[np.float16]]:
-    """Weights as `Heads.solved` gives them: an exponent and half as many bytes."""
-    exponent = 12 - int(np.frexp(np.abs(weights).max(initial=0.0))[1])
-    return exponent, np.ldexp(weights, exponent).astype(np.float16)
-
-
-def unpacked(exponent: int, halves: NDArray[np.float16]) -> NDArray[np.float32]:
-    return np.asarray(np.ldexp(halves.astype(np.float32), -exponent), dtype=np.float32)
-
-
-def _rounded(weights: Floats) -> NDArray[np.float32]:
-    """To 11 bits: predictions move by less than 1/1000, and what is saved is what is used."""
-    return unpacked(*packed(weights.astype(np.float32)))
 
 
 def _sync_folder(folder: Path) -> None:

@@ -261,3 +261,11 @@ def _fit_sureness(weigher: Weigher, outcomes: Sequence[_Outcome]) -> Weigher | N
             rows.append(sureness_signs(first, outcome.found, p, outcome.evidence))
             right.append(set_of(first) == set_of(outcome.gold))
     return fit_logistic(np.array(rows), right) if any(right) and not all(right) else None
+
+
+def _prior(weights: Mapping[str, float]) -> Weigher:
+    return Weigher(np.zeros(len(FEATURES)), np.ones(len(FEATURES)), np.array([weights.get(f, 0.0) for f in FEATURES]))
+
+
+UNTAUGHT = _prior({"tools_odds": 0.5, "links_log": 0.1, "votes_set": 2.0, "votes_sequence": 2.0, "links_new": -0.1})
+"""Used until there are enough demonstrations to fit."""

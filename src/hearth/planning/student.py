@@ -27,14 +27,14 @@ from hearth.models.heads import Heads
 from hearth.planning import student_file
 from hearth.planning.candidates import Counts, Evidence, Grounds, Sequence_, candidates, possible
 from hearth.planning.deciding import as_taught, least_risk, sureness_signs
-from hearth.planning.fitting import LEAST_TAUGHT, N_CHOSEN, Joining, Lessons, fit, one_by_one
+from hearth.planning.fitting import LEAST_TAUGHT, N_CHOSEN, UNTAUGHT, Joining, Lessons, fit, one_by_one
 from hearth.planning.neighbourhood import Neighbourhood
 from hearth.planning.reading import FloatRows, Reader, Reading, ReadingOptions
-from hearth.planning.signs import FEATURES, features
+from hearth.planning.signs import features
 from hearth.planning.strangers import ToolTexts, tool_name, tool_text
 from hearth.planning.taught import Taught, step_texts, targets_of, taught_of
 from hearth.planning.view import Outputs, View, ViewOptions
-from hearth.planning.weighing import Weigher, chance
+from hearth.planning.weighing import chance
 from hearth.protocols import Encoder, Proposal, Proposer
 from hearth.types import Demonstration, ToolSpec
 
@@ -280,9 +280,11 @@ class Student:
 
     # ── Files ─────────────────────────────────────────────────────────────────────────────────────────────
 
-    def save(self, folder: Path) -> None:
+    def save(self, folder: Path, base: Path | None = None) -> None:
         """Write everything to `folder`, at once or not at all; the loaded student plans the same to the last bit.
 
+        Args:
+            base: Folder of a saved student on which this one rests: what differs is written, and the base must stay.
         Raises:
             StoreFullError: No space left; the folder is as before.
             StoreError: It cannot be written; the folder is as before.
@@ -302,6 +304,7 @@ class Student:
                 self._proposer.fingerprint if self._proposer else "",
                 self._held,
             ),
+            base,
         )
 
     @classmethod
@@ -412,7 +415,7 @@ class Student:
         if not found:
             return [], np.zeros(0)
         weigher = self._joining.weigher if self._joining else None
-        p = (weigher or _UNTAUGHT).probabilities(features(found, grounds))
+        p = (weigher or UNTAUGHT).probabilities(features(found, grounds))
         return found, as_taught(found, p, evidence) if evidence.proposal is not None else p
 
     def _links_of(self, sequence: Sequence_) -> tuple[tuple[int, int], ...]:
@@ -487,11 +490,3 @@ class Student:
         heads = (self.heads, self.clause_heads)
         sizes = (o.n_fit, o.n_free)
         return Lessons(self._taught, held, self._reader, *heads, self._view, self._view_options, *sizes, self._graph)
-
-
-def _prior(weights: Mapping[str, float]) -> Weigher:
-    return Weigher(np.zeros(len(FEATURES)), np.ones(len(FEATURES)), np.array([weights.get(f, 0.0) for f in FEATURES]))
-
-
-_UNTAUGHT = _prior({"tools_odds": 0.5, "links_log": 0.1, "votes_set": 2.0, "votes_sequence": 2.0, "links_new": -0.1})
-"""Used until there are enough demonstrations to fit."""

@@ -7,6 +7,8 @@ left out too; what is kept of them are rounded vectors and hashed words.
 from __future__ import annotations
 
 import errno
+import hashlib
+import io
 import json
 import os
 import zipfile
@@ -14,13 +16,13 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hearth.errors import StoreCorruptError, StoreError, StoreFullError, StoreVersionError
-from hearth.models.heads import packed, unpacked
+from hearth.models.rounding import packed, unpacked
 from hearth.planning.reading import FloatRows, Reading, ReadingOptions
 from hearth.planning.taught import Taught
 from hearth.planning.weighing import Weigher
@@ -30,7 +32,8 @@ if TYPE_CHECKING:
     from hearth.planning.student import StudentOptions
 
 FILE_NAME = "student.npz"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+_NOTHING = np.zeros((0, 0), dtype=np.int16)
 Solved = tuple[Sequence[str], FloatRows]
 """Names of outputs, and weights as `Heads.solved` gives them."""
 
@@ -54,16 +57,22 @@ class Kept:
     held: Mapping[str, Proposal]
 
 
-def write(folder: Path, kept: Kept) -> None:
-    """Raises: StoreFullError, StoreError: the folder is as before."""
-    parts = _arrays(kept)
-    parts["header"] = np.frombuffer(json.dumps(_header(kept)).encode("utf-8", "surrogatepass"), dtype=np.uint8)
+def write(folder: Path, kept: Kept, base: Path | None = None) -> None:
+    """
+    Args:
+        base: Folder of another saved student: only what differs from it is written. It must stay as it is.
+    Raises:
+        StoreFullError, StoreError: The folder is as before.
+    """
+    found = _Base(*_read(base), os.path.relpath(base, folder)) if base is not None else None
+    parts, header = _parts(kept, found)
+    parts["header"] = np.frombuffer(json.dumps(header).encode("utf-8", "surrogatepass"), dtype=np.uint8)
     path = folder / FILE_NAME
     temporary = folder / f".{FILE_NAME}.{os.getpid()}.tmp"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with temporary.open("wb") as file:
-            np.savez_compressed(file, allow_pickle=False, **parts)
+            np.savez(file, allow_pickle=False, **parts)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
@@ -76,22 +85,47 @@ def write(folder: Path, kept: Kept) -> None:
 
 def read(folder: Path) -> Kept:
     """Raises: StoreError, StoreCorruptError, StoreVersionError."""
+    return _read(folder)[0]
+
+
+class _Base(NamedTuple):
+    kept: Kept
+    sha256: str
+    path: str
+    """Relative to the folder of the one that rests on it."""
+
+
+def _read(folder: Path) -> tuple[Kept, str]:
+    """The student and its file's hash."""
     path = folder / FILE_NAME
     try:
-        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
+        raw = path.read_bytes()
+        with np.load(io.BytesIO(raw), allow_pickle=False) as file:
             header = json.loads(file["header"].tobytes().decode("utf-8", "surrogatepass"))
             if header["version"] != FORMAT_VERSION:
                 raise StoreVersionError(
                     f"{str(path)!r} has version {header['version']!r}, this Hearth reads {FORMAT_VERSION}; "
                     "learn again from the demonstrations"
                 )
-            return _kept(header, {name: file[name] for name in file.files if name != "header"})
+            base = _read_base(folder, header["base"]) if header["base"] else None
+            parts = {name: _loosened(file[name], header["shapes"][name]) for name in _PARTS}
+            return _kept(header, parts, base), hashlib.sha256(raw).hexdigest()
     except OSError as error:
         raise StoreError(f"cannot read a student from {str(path)!r}: {error.strerror or error}") from None
     except (ValueError, KeyError, TypeError, IndexError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise StoreCorruptError(
             f"{str(path)!r} is damaged ({error}); remove it and learn again from the demonstrations"
         ) from None
+
+
+def _read_base(folder: Path, said: Mapping[str, str]) -> Kept:
+    found, sha256 = _read(folder / said["path"])
+    if sha256 != said["sha256"]:
+        raise StoreCorruptError(
+            f"{str(folder / FILE_NAME)!r} rests on the student in {str(folder / said['path'])!r}, which has changed; "
+            "restore that folder, or learn again from the demonstrations"
+        )
+    return found
 
 
 def check_fingerprint(folder: Path, found: str, wanted: str) -> None:
@@ -113,23 +147,45 @@ def sync_folder(folder: Path) -> None:
             os.close(handle)
 
 
-def _header(kept: Kept) -> dict[str, object]:
-    ids = sorted(kept.taught)
-    taught = [kept.taught[id] for id in ids]
-    names = sorted({tool for one in taught for tool in one.sequence})
+_PARTS = ("pooled", "words", "clause_vectors", "tools", "text_weights", "clause_weights")
+
+
+def _parts(kept: Kept, base: _Base | None) -> tuple[dict[str, NDArray[np.uint8]], dict[str, object]]:
+    before = base.kept if base is not None else None
+    known = before.taught if before is not None else {}
+    taught = {id: one for id, one in sorted(kept.taught.items()) if id not in known or not _is_same(one, known[id])}
+    names = sorted({tool for one in taught.values() for tool in one.sequence})
     place = {name: k for k, name in enumerate(names)}
-    return {
+    known_texts = before.text_vectors if before is not None else {}
+    texts = [text for text in kept.text_vectors if text not in known_texts]
+    readings = [one.reading for one in taught.values()]
+    text_exponent, text = _keys(kept.heads, before.heads if before else None)
+    clause_exponent, clause = _keys(kept.clause_heads, before.clause_heads if before else None)
+    arrays = {
+        "pooled": np.array([reading.pooled for reading in readings], dtype=np.int16),
+        "words": np.array([reading.words for reading in readings], dtype=np.int16),
+        "clause_vectors": np.concatenate([reading.clauses for reading in readings]) if readings else _NOTHING,
+        "tools": np.array([kept.text_vectors[text] for text in texts], dtype=np.float32).view(np.int16),
+        "text_weights": text,
+        "clause_weights": clause,
+    }
+    header: dict[str, object] = {
         "version": FORMAT_VERSION,
+        "base": {"path": base.path, "sha256": base.sha256} if base is not None else None,
+        "gone": sorted(known.keys() - kept.taught.keys()),
+        "shapes": {name: array.shape for name, array in arrays.items()},
+        "exponents": [text_exponent, clause_exponent],
         "options": asdict(kept.options),
         "fingerprint": kept.fingerprint,
         "names": names,
-        "ids": ids,
-        "sequences": [[place[tool] for tool in one.sequence] for one in taught],
-        "links": [sorted(one.links) for one in taught],
-        "clauses": [[[place[tool] for tool in tools] for tools in one.clause_tools] for one in taught],
+        "ids": list(taught),
+        "sequences": [[place[tool] for tool in one.sequence] for one in taught.values()],
+        "links": [sorted(one.links) for one in taught.values()],
+        "clauses": [[[place[tool] for tool in tools] for tools in one.clause_tools] for one in taught.values()],
         "outputs": list(kept.heads[0]),
         "clause_outputs": list(kept.clause_heads[0]),
         "tool_texts": list(kept.text_vectors),
+        "fresh_texts": texts,
         "joining": [_listed(weigher) for weigher in kept.joining] if kept.joining is not None else None,
         "n_since_fit": kept.n_since_fit,
         "proposer": kept.proposer,
@@ -138,53 +194,33 @@ def _header(kept: Kept) -> dict[str, object]:
             for id, p in kept.held.items()
         },
     }
+    return {name: _squeezed(array) for name, array in arrays.items()}, header
 
 
-def _arrays(kept: Kept) -> dict[str, NDArray[Any]]:
-    readings = [kept.taught[id].reading for id in sorted(kept.taught)]
-    text_exponent, text = packed(kept.heads[1])
-    clause_exponent, clause = packed(kept.clause_heads[1])
-    tools = list(kept.text_vectors.values())
-    return {
-        "pooled": _bytes_apart(np.array([reading.pooled for reading in readings], dtype=np.int16)),
-        "words": _bytes_apart(np.array([reading.words for reading in readings], dtype=np.int16)),
-        "clause_vectors": _bytes_apart(
-            np.concatenate([reading.clauses for reading in readings]) if readings else np.zeros((0, 0), dtype=np.int16)
-        ),
-        "text_weights": text,
-        "clause_weights": clause,
-        "exponents": np.array([text_exponent, clause_exponent]),
-        "tools": np.array(tools, dtype=np.float32),
-    }
-
-
-def _kept(header: Mapping[str, Any], parts: Mapping[str, NDArray[Any]]) -> Kept:
+def _kept(header: Mapping[str, Any], parts: Mapping[str, NDArray[np.int16]], base: Kept | None) -> Kept:
     from hearth.planning.student import StudentOptions  # the student's own module imports this one
 
     options = StudentOptions(**{**header["options"], "reading": ReadingOptions(**header["options"]["reading"])})
-    names = header["names"]
-    pooled, words, clauses = (_bytes_joined(parts[name]) for name in ("pooled", "words", "clause_vectors"))
-    taught, start = {}, 0
-    for k, id in enumerate(header["ids"]):
-        clause_tools = tuple(tuple(names[place] for place in tools) for tools in header["clauses"][k])
-        end = start + len(clause_tools)
-        if end > len(clauses):
-            raise ValueError("parts do not fit each other")
-        sequence = tuple(names[place] for place in header["sequences"][k])
-        links = frozenset((int(a), int(b)) for a, b in header["links"][k])
-        taught[id] = Taught(sequence, links, Reading(pooled[k], words[k], clauses[start:end]), clause_tools)
-        start = end
-    heads = header["outputs"], unpacked(int(parts["exponents"][0]), parts["text_weights"])
-    clause_heads = header["clause_outputs"], unpacked(int(parts["exponents"][1]), parts["clause_weights"])
-    if any(weights.shape[1] != len(outputs) for outputs, weights in (heads, clause_heads)):
-        raise ValueError("parts do not fit each other")
+    taught = dict(base.taught) if base is not None else {}
+    for id in header["gone"]:
+        del taught[id]
+    taught.update(_taught(header, parts))
+    heads, clause_heads = (
+        _weights(header[outputs], exponent, parts[part], before)
+        for outputs, exponent, part, before in (
+            ("outputs", header["exponents"][0], "text_weights", base.heads if base else None),
+            ("clause_outputs", header["exponents"][1], "clause_weights", base.clause_heads if base else None),
+        )
+    )
+    fresh = dict(zip(header["fresh_texts"], parts["tools"].view(np.float32)))
+    texts = {**(base.text_vectors if base is not None else {}), **fresh}
     return Kept(
         options,
         header["fingerprint"],
-        taught,
+        dict(sorted(taught.items())),
         heads,
         clause_heads,
-        dict(zip(header["tool_texts"], parts["tools"])),
+        {text: texts[text] for text in header["tool_texts"]},
         [_weigher(listed) for listed in header["joining"]] if header["joining"] is not None else None,
         int(header["n_since_fit"]),
         header["proposer"],
@@ -199,6 +235,64 @@ def _kept(header: Mapping[str, Any], parts: Mapping[str, NDArray[Any]]) -> Kept:
     )
 
 
+def _taught(header: Mapping[str, Any], parts: Mapping[str, NDArray[np.int16]]) -> dict[str, Taught]:
+    names, clauses = header["names"], parts["clause_vectors"]
+    taught, start = {}, 0
+    for k, id in enumerate(header["ids"]):
+        clause_tools = tuple(tuple(names[place] for place in tools) for tools in header["clauses"][k])
+        end = start + len(clause_tools)
+        if end > len(clauses):
+            raise ValueError("parts do not fit each other")
+        sequence = tuple(names[place] for place in header["sequences"][k])
+        links = frozenset((int(a), int(b)) for a, b in header["links"][k])
+        reading = Reading(parts["pooled"][k], parts["words"][k], clauses[start:end])
+        taught[id] = Taught(sequence, links, reading, clause_tools)
+        start = end
+    return taught
+
+
+def _is_same(one: Taught, other: Taught) -> bool:
+    if (one.sequence, one.links, one.clause_tools) != (other.sequence, other.links, other.clause_tools):
+        return False
+    mine, theirs = one.reading, other.reading
+    return all(
+        np.array_equal(a, b)
+        for a, b in ((mine.pooled, theirs.pooled), (mine.words, theirs.words), (mine.clauses, theirs.clauses))
+    )
+
+
+# ── Weights ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _keys(solved: Solved, base: Solved | None) -> tuple[int, NDArray[np.int16]]:
+    """Weights as whole numbers in the order of their values, less those of the base; and their exponent."""
+    exponent, halves = packed(solved[1])
+    return exponent, _key(halves) - _base_keys(solved[0], solved[1].shape, base)
+
+
+def _weights(outputs: Sequence[str], exponent: int, keys: NDArray[np.int16], base: Solved | None) -> Solved:
+    if keys.ndim != 2 or keys.shape[1] != len(outputs):
+        raise ValueError("parts do not fit each other")
+    whole = keys + _base_keys(outputs, keys.shape, base)  # wraps around as the difference did
+    bits = np.where(whole < 0, np.abs(whole.astype(np.int32)) | 0x8000, whole).astype(np.uint16)
+    return outputs, unpacked(exponent, bits.view(np.float16))
+
+
+def _base_keys(outputs: Sequence[str], shape: tuple[int, ...], base: Solved | None) -> NDArray[np.int16]:
+    """The base's keys in the order of `outputs`; 0 where it has none."""
+    found = np.zeros(shape, dtype=np.int16)
+    if base is not None and len(base[1]) == shape[0]:
+        place = {name: k for k, name in enumerate(base[0])}
+        here = [k for k, name in enumerate(outputs) if name in place]
+        found[:, here] = _key(packed(base[1])[1])[:, [place[outputs[k]] for k in here]]
+    return found
+
+
+def _key(halves: NDArray[np.float16]) -> NDArray[np.int16]:
+    bits = halves.view(np.uint16).astype(np.int32)
+    return np.where(bits & 0x8000, -(bits & 0x7FFF), bits).astype(np.int16)
+
+
 def _listed(weigher: Weigher | None) -> list[list[float]] | None:
     return None if weigher is None else [part.tolist() for part in (weigher.mean, weigher.spread, weigher.weights)]
 
@@ -207,12 +301,12 @@ def _weigher(listed: Sequence[Sequence[float]] | None) -> Weigher | None:
     return None if listed is None else Weigher(*(np.array(part, dtype=np.float64) for part in listed))
 
 
-def _bytes_apart(values: NDArray[np.int16]) -> NDArray[np.uint8]:
-    """Low bytes, then high bytes, shape [2, *shape]: the latter are nearly all alike and pack to nothing."""
-    raw = np.ascontiguousarray(values).astype("<i2").view(np.uint8).reshape(*values.shape, 2)
-    return np.ascontiguousarray(np.moveaxis(raw, -1, 0))
+def _squeezed(values: NDArray[np.int16]) -> NDArray[np.uint8]:
+    """Low bytes, then high bytes, packed: the latter are nearly all alike."""
+    raw = np.ascontiguousarray(values).astype("<i2").view(np.uint8).reshape(-1, 2)
+    return np.frombuffer(zlib.compress(raw.T.tobytes(), 1), dtype=np.uint8)
 
 
-def _bytes_joined(parts: NDArray[np.uint8]) -> NDArray[np.int16]:
-    raw = np.ascontiguousarray(np.moveaxis(parts, 0, -1))
-    return np.asarray(raw.view("<i2")[..., 0], dtype=np.int16)
+def _loosened(part: NDArray[np.uint8], shape: Sequence[int]) -> NDArray[np.int16]:
+    raw = np.frombuffer(zlib.decompress(part.tobytes()), dtype=np.uint8).reshape(2, -1)
+    return np.ascontiguousarray(raw.T).view("<i2").astype(np.int16).reshape(shape)
