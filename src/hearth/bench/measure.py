@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -100,9 +100,8 @@ class Files:
         return cls(taught, asked.subset(with_plan), links, facts)
 
 
-def student_options(seed: int, n_fit: int | None = None) -> StudentOptions:
-    reading = ReadingOptions(seed=seed)
-    return StudentOptions(reading=reading) if n_fit is None else StudentOptions(reading=reading, n_fit=n_fit)
+def student_options(seed: int) -> StudentOptions:
+    return StudentOptions(reading=ReadingOptions(seed=seed))
 
 
 # ── Planning ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -218,13 +217,15 @@ def measure_continual(
     """Teach the rounds one after the other with each method; the student's keys stand at the top.
 
     Args:
-        is_fast: Leave out what is trained by gradient descent, test on fewer requests, fit joining weights on fewer,
-            teach all at once only the student.
+        is_fast: Leave out what is trained by gradient descent, test on fewer requests, fit joining weights on fewer and
+            on no hidden tools, teach all at once only the student.
     Raises:
         RequestError: Fewer demonstrations than rounds.
     """
     watch = Stopwatch()
-    o = student_options(seed, _FAST_FIT if is_fast else None)
+    o = student_options(seed)
+    if is_fast:
+        o = replace(o, n_fit=_FAST_FIT, hides_tools=False)
     test = files.test.subset(range(len(files.test.demonstrations))[:_FAST_TEST]) if is_fast else files.test
     if n_rounds > len(files.train.demonstrations):
         raise RequestError(

@@ -68,6 +68,7 @@ class Lessons:
     n_free: int
     graph: frozenset[tuple[str, str]] | None = None
     """Links that are possible; the weights are fitted on what would be chosen from."""
+    hides_tools: bool = True
 
 
 class Case(NamedTuple):
@@ -151,7 +152,7 @@ def _cases(lessons: Lessons, ids: Sequence[str], *, is_together: bool) -> list[C
 
 def _hidden_views(lessons: Lessons) -> list[tuple[View, list[Case]]]:
     """Views in which some tools have few examples or none, with requests that use them and requests that do not."""
-    if len(lessons.taught) < _LEAST_HIDDEN or not lessons.options.use_heads:
+    if len(lessons.taught) < _LEAST_HIDDEN or not lessons.options.use_heads or not lessons.hides_tools:
         return []
     found = []
     for n_examples in _EXAMPLES:

@@ -60,6 +60,8 @@ class StudentOptions:
     """Demonstrations from which the joining weights are fitted."""
     text_trust: float = 3.0
     """So many uses of a tool count as much as what its text suggests."""
+    hides_tools: bool = True
+    """Fit on tools hidden for the purpose, too: better with new tools, and several times the time."""
 
 
 class Candidate(NamedTuple):
@@ -489,4 +491,7 @@ class Student:
         o, held = self.options, self._held if self._is_trusting else {}
         heads = (self.heads, self.clause_heads)
         sizes = (o.n_fit, o.n_free)
-        return Lessons(self._taught, held, self._reader, *heads, self._view, self._view_options, *sizes, self._graph)
+        options = self._view_options
+        return Lessons(
+            self._taught, held, self._reader, *heads, self._view, options, *sizes, self._graph, self.options.hides_tools
+        )
