@@ -141,7 +141,7 @@ def read_held(folder: Path) -> PlanData:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Measure the filling of arguments.")
-    parser.add_argument("--data", type=Path, default=Path(os.environ.get("HEARTH_DATA", "/work/shared/data")) / "plans")
+    parser.add_argument("--data", type=Path, default=Path(os.environ.get("HEARTH_DATA", "../shared/data")) / "plans")
     parser.add_argument("--adapter", type=Path, default=ADAPTER_FILE)
     parser.add_argument("--dry", action="store_true", help="print only")
     given = parser.parse_args()

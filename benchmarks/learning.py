@@ -179,7 +179,7 @@ def run(folder: Path, root: Path) -> dict[str, object]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    data = Path(os.environ.get("HEARTH_DATA", "/work/shared/data"))
+    data = Path(os.environ.get("HEARTH_DATA", "../shared/data"))
     parser.add_argument("--data", type=Path, default=data / "plans" / "ultratool")
     folder = parser.parse_args().data
     wall, cpu = time.perf_counter(), time.process_time()

@@ -543,7 +543,7 @@ def _descend(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Train the argument reader's adapter.")
-    parser.add_argument("--data", type=Path, default=Path(os.environ.get("HEARTH_DATA", "/work/shared/data")) / "plans")
+    parser.add_argument("--data", type=Path, default=Path(os.environ.get("HEARTH_DATA", "../shared/data")) / "plans")
     parser.add_argument("--out", type=Path, default=ADAPTER_FILE)
     defaults = Options()
     parser.add_argument("--steps", type=int, default=defaults.n_steps)
