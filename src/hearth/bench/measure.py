@@ -34,7 +34,7 @@ from hearth.types import ToolSpec
 
 _FAST_TEST = 150
 """Test requests of a fast stream: every round tests all of them."""
-_FAST_FIT = 300
+_FAST_FIT = 200
 _N_REPLAYED = 300
 
 
