@@ -96,8 +96,8 @@ class Options:
     """Steps of the second stage, where yes and no are said as often, and oftener."""
     second_lr: float = 0.6
     """Its learning rates, as a share of the first's."""
-    n_third: int = 0
-    """Steps of a third stage, where most is about references; the shipped adapter has none."""
+    n_third: int = 220
+    """Steps of a third stage, where most is about references."""
     third_lr: float = 0.45
 
 
