@@ -303,3 +303,26 @@ def test_killed_while_saving_leaves_a_whole_file(tmp_path: Path) -> None:
         assert loaded.difference(whole) < 1e-6
         seen += len(loaded)
     assert seen
+
+
+def test_weights_for_other_signs_are_fitted_anew(taught: Student, tmp_path: Path) -> None:
+    """A file of a Hearth that read fewer signs plans like one just taught, and does not fail in the middle."""
+    taught.rank(REQUESTS[0])
+    taught.save(tmp_path)
+    with np.load(tmp_path / FILE_NAME) as file:
+        parts = {name: file[name] for name in file.files}
+    header = json.loads(parts["header"].tobytes())
+    for k in range(3):
+        if header["joining"][k] is not None:
+            older = json.loads(json.dumps(header))
+            older["joining"][k] = [part[:-2] for part in older["joining"][k]]
+            parts["header"] = np.frombuffer(json.dumps(older).encode(), dtype=np.uint8)
+            np.savez(tmp_path / FILE_NAME, **parts)
+            loaded = Student.load(tmp_path, HashEncoder(48), TOOLS)
+            for text in REQUESTS:
+                assert [c.tools for c in loaded.rank(text).candidates] == [
+                    c.tools for c in taught.rank(text).candidates
+                ]
+    parts["header"] = np.frombuffer(json.dumps({**header, "joining": header["joining"][:2]}).encode(), dtype=np.uint8)
+    np.savez(tmp_path / FILE_NAME, **parts)
+    assert Student.load(tmp_path, HashEncoder(48), TOOLS).rank(REQUESTS[0]).candidates

@@ -58,6 +58,9 @@ def as_taught(found: Sequence[Sequence_], p: NDArray[np.float64], evidence: Evid
     return np.asarray((1 - _TAUGHT_SHARE) * p + _TAUGHT_SHARE * taught / taught.sum(), dtype=np.float64)
 
 
+N_SURENESS_SIGNS = 5
+
+
 def sureness_signs(
     first: Sequence_, found: Sequence[Sequence_], p: NDArray[np.float64], evidence: Evidence
 ) -> NDArray[np.float64]:

@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 
 from hearth.models.heads import Heads, Target
 from hearth.planning.candidates import Evidence, Grounds, Sequence_, candidates, possible, set_of
-from hearth.planning.deciding import best_of, least_risk, sureness_signs
+from hearth.planning.deciding import N_SURENESS_SIGNS, best_of, least_risk, sureness_signs
 from hearth.planning.reading import FloatRows, Reader, Reading
 from hearth.planning.signs import FEATURES, RARE_FEATURES, SEEN_FEATURES, features
+from hearth.planning.strangers import SIGNS
 from hearth.planning.taught import Taught, targets_of
 from hearth.planning.view import Outputs, View, ViewOptions, counts_of
 from hearth.planning.weighing import Weigher, fit_logistic, fit_weigher
@@ -49,6 +50,15 @@ class Joining:
     sureness: Weigher | None = None
     strangers: Weigher | None = None
     """Of the signs for hardly taught tools."""
+
+    def fits(self) -> bool:
+        """Whether the weights are for the signs that are read now; those of another Hearth may be for others."""
+        signs = (
+            (self.weigher, len(UNTAUGHT.weights)),
+            (self.sureness, N_SURENESS_SIGNS + 1),
+            (self.strangers, len(SIGNS) + 1),
+        )
+        return all(w is None or {len(w.mean), len(w.spread), len(w.weights)} == {n} for w, n in signs)
 
 
 @dataclass(frozen=True, slots=True)

@@ -345,7 +345,8 @@ class Student:
         student._n_since_fit = kept.n_since_fit
         if kept.proposer == (proposer.fingerprint if proposer else ""):
             student._proposer, student._held = proposer, dict(kept.held)
-            student._joining = Joining(*kept.joining) if kept.joining else None
+            joining = Joining(*kept.joining) if kept.joining and len(kept.joining) == 3 else None
+            student._joining = joining if joining is not None and joining.fits() else None  # else fitted at first need
         elif proposer:
             student._proposer = proposer
         return student
