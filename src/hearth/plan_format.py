@@ -6,6 +6,7 @@ The shape is fixed in `docs/reference/plan-format.md`. Reading checks the shape 
 
 from __future__ import annotations
 
+import codecs
 import datetime as dt
 import json
 import re
@@ -129,7 +130,7 @@ def read_tools(path: Path) -> dict[str, ToolSpec]:
         RegistryError: Unreadable, not that shape, or two tools of one name; names the file and the place.
     """
     try:
-        tools = _Tools.model_validate_json(path.read_bytes()).nodes
+        tools = _Tools.model_validate_json(path.read_bytes().removeprefix(codecs.BOM_UTF8)).nodes
     except OSError as error:
         raise RegistryError(f"cannot read the tool file {str(path)!r}: {error.strerror}") from None
     except ValidationError as error:
@@ -155,7 +156,9 @@ def read_graph(path: Path) -> frozenset[tuple[str, str]]:
         return frozenset((str(link["source"]), str(link["target"])) for link in links)
     except OSError as error:
         raise RequestError(f"cannot read the graph {str(path)!r}: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError) as error:
+    except UnicodeDecodeError as error:  # whose repr holds the whole file
+        raise RequestError(f"{path}: not UTF-8 ({error}); expected {{'links': [{{'source', 'target'}}]}}") from None
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise RequestError(f"{path}: {error!r}; expected {{'links': [{{'source', 'target'}}]}}") from None
 
 

@@ -15,6 +15,7 @@ from hearth.plan_format import (
     plan_from_json,
     plan_to_json,
     read_demonstrations,
+    read_graph,
     read_jsonl,
     read_tools,
     tool_to_json,
@@ -152,3 +153,18 @@ def test_spellings_of_types(tmp_path: Path, spelling: str, name: str) -> None:
     path = tmp_path / "tools.json"
     path.write_text(json.dumps({"nodes": [{"id": "t", "parameters": [{"name": "p", "type": spelling}]}]}))
     assert read_tools(path)["t"].parameters[0].type == name
+
+
+def test_a_tool_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    path = tmp_path / "tools.json"
+    path.write_bytes(b"\xef\xbb\xbf" + json.dumps({"nodes": [{"id": "t", "desc": "", "parameters": []}]}).encode())
+    assert list(read_tools(path)) == ["t"]
+
+
+@pytest.mark.parametrize("raw", [b"\xfb\xff" * 20_000, b'{"links": ' + b"[" * 100_000, b"[]", b"{"])
+def test_a_graph_that_is_none_is_said_in_a_line(tmp_path: Path, raw: bytes) -> None:
+    path = tmp_path / "graph.json"
+    path.write_bytes(raw)
+    with pytest.raises(RequestError, match=r"expected {'links'") as caught:
+        read_graph(path)
+    assert len(str(caught.value)) < 500
