@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,9 @@ import pytest
 from hearth import cli
 from hearth.bench import measure, tier_two
 from hearth.cli import batch
+from hearth.cli.learning import opened_state
 from hearth.errors import MissingExtraError
+from hearth.types import Plan, Step
 
 WORLD = Path(__file__).parents[1] / "data" / "bench"
 TRAIN, TEST, TOOLS, GRAPH = (
@@ -383,6 +387,29 @@ def test_odd_lines_of_a_batch(run: Run, learnt: Path, tmp_path: Path) -> None:
     assert [node["task"] for node in plans[4]["task_nodes"]] == ["water_bed"]
     summary = json.loads(said)
     assert (summary["n_planned"], summary["n_without_plan"], summary["n_passed_over"]) == (3, 2, 2)
+
+
+def test_half_a_surrogate_pair_in_a_batch_is_planned_and_written(run: Run, learnt: Path, tmp_path: Path) -> None:
+    rows = [{"id": "a\ud800", "user_request": "Water \ud83d the tomatoes."}]
+    requests, out = write_lines(tmp_path / "requests.jsonl", rows), tmp_path / "plans.jsonl"
+    code, _, noted = plan_all(run, learnt, requests, out)
+    assert code == 0, noted
+    (plan,) = lines_of(out)
+    assert plan["id"] == "a\ud800"
+    assert plan["user_request"] == rows[0]["user_request"]
+
+
+def test_plans_of_what_was_learnt_otherwise_are_not_carried_on(learnt: Path, tmp_path: Path) -> None:
+    """The same ids with other plans, or another second tier, are another batch."""
+    state = tmp_path / "state"
+    shutil.copytree(learnt, state)
+    with opened_state(state) as (opened, _):
+        requests = batch.read_batch(TEST, opened.tools)
+        before = batch.key_of(requests, opened.tools, opened)
+        taught = next(iter(opened.buffer.all())).demonstration
+        other = Plan((Step(next(name for name in opened.tools if name != taught.plan.steps[0].tool), {}),))
+        opened.teach([replace(taught, plan=other, source="owner")])
+        assert batch.key_of(requests, opened.tools, opened) != before
 
 
 def test_a_stopped_batch_is_carried_on(run: Run, learnt: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -31,6 +31,9 @@ from hearth.planning.readable import MAX_CHARACTERS
 from hearth.planning.student import Student
 from hearth.terminal import clean
 from hearth.types import Demonstration, Plain, Refusal, ToolSpec
+
+if TYPE_CHECKING:
+    from hearth.learn.state import State
 
 _CHUNK = 64
 """Requests between two writes."""
@@ -87,7 +90,7 @@ def run_batch(requests: Path, out: Path, folder: Path, tools_file: Path | None, 
         taught = [entry.demonstration for entry in state.buffer.all()]
         filler = Filler.open(config.cache_folder(os.environ)).referring_like(taught) if has_parameters else None
         drafter = Drafter(state.student, filler, taught)
-        summary = plan_batch(batch, out, drafter, tools, key_of(batch, tools, state.student), progress)
+        summary = plan_batch(batch, out, drafter, tools, key_of(batch, tools, state), progress)
     if as_json:
         print_json({**asdict(summary), "out": str(out), "passed_over": list(batch.faults), "notes": list(batch.notes)})
     else:
@@ -151,15 +154,17 @@ def plan_batch(
             rows |= fresh
             advance(len(part))
     ordered = [rows[one.line] for one in batch.asked]
-    write_bytes(out, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in ordered).encode())
+    write_bytes(out, b"".join(_line(row) for row in ordered))
     partial.unlink(missing_ok=True)
     n_planned = sum(bool(row["task_nodes"]) for row in ordered)
     return Summary(n_planned, len(ordered) - n_planned, len(batch.faults), len(done))
 
 
-def key_of(batch: Batch, tools: Mapping[str, ToolSpec], student: Student) -> str:
-    """Hash of all that the plans of a batch depend on."""
-    whole = hashlib.sha256(f"{__version__}\n{sorted(tools.items())!r}\n{student.ids!r}\n".encode())
+def key_of(batch: Batch, tools: Mapping[str, ToolSpec], state: State) -> str:
+    """Hash of all that the plans of a batch depend on: tools, what was learnt, tier two, the requests."""
+    version = state.lineage.current()
+    learnt = (sorted(state.buffer.ids().items()), version.adapter if version else "", sorted(state.graph or ()))
+    whole = hashlib.sha256(f"{__version__}\n{sorted(tools.items())!r}\n{learnt!r}\n".encode())
     whole.update(batch.path.read_bytes())
     return whole.hexdigest()
 
@@ -208,8 +213,7 @@ class _Appending:
         return self
 
     def append(self, rows: Mapping[int, Mapping[str, Plain]]) -> None:
-        text = "".join(json.dumps([line, row], ensure_ascii=False) + "\n" for line, row in rows.items())
-        waiting = memoryview(text.encode())
+        waiting = memoryview(b"".join(_line([line, row]) for line, row in rows.items()))
         try:
             while waiting:
                 waiting = waiting[self._file.write(waiting) :]
@@ -222,6 +226,14 @@ class _Appending:
 
     def __exit__(self, *_: object) -> None:
         self._file.close()
+
+
+def _line(document: object) -> bytes:
+    """One line of JSON; half a surrogate pair, which UTF-8 cannot hold, is escaped as it was in what was read."""
+    try:
+        return (json.dumps(document, ensure_ascii=False) + "\n").encode()
+    except UnicodeEncodeError:
+        return (json.dumps(document) + "\n").encode()
 
 
 def _resumed(path: Path, key: str) -> dict[int, dict[str, Any]]:
