@@ -260,3 +260,28 @@ def test_a_home_learns_what_waits_and_skills_are_proposed(hearth: Line) -> None:
     assert (ran.code, ran.err) == (4, "hearth: no proposal 99; `hearth skills` lists them\n")
     ran = hearth("learn", "--fast", state=False)
     assert "what was taken out is learnt no more" in hearth("learn", "history", state=False).out
+
+
+def test_half_a_surrogate_pair_is_said_as_json(hearth: Line) -> None:
+    odd = json.dumps({"id": "odd\ud800", "user_request": "x", "task_nodes": [{"task": "nope"}], "task_links": []})
+    ran = hearth("learn", "--from", hearth.file(lessons(10), odd), "--tools", hearth.tools, "--fast", "--json")
+    assert ran.code == 6, ran.err
+    assert document(ran)["refused"][0]["id"] == "odd\ud800"
+
+
+def test_a_tool_file_without_tools_does_not_take_those_there_are(hearth: Line) -> None:
+    learnt(hearth)
+    none = hearth.folder / "none.json"
+    none.write_text('{"nodes": []}')
+    ran = hearth("learn", "--from", hearth.file(lessons(10)), "--tools", str(none))
+    assert ran.code == 78
+    assert "describes no tool" in ran.err
+    assert json.loads((hearth.folder / "state" / "tools.json").read_text())["nodes"]
+
+
+def test_a_graph_with_half_a_surrogate_pair_is_kept(hearth: Line) -> None:
+    graph = hearth.folder / "graph.json"
+    graph.write_text(json.dumps({"links": [{"source": "a\ud800", "target": "b"}]}))
+    given = ("learn", "--from", hearth.file(lessons(10)), "--tools", hearth.tools, "--graph", str(graph), "--fast")
+    assert hearth(*given).code == 0
+    assert hearth(*given).code == 0  # read again

@@ -63,4 +63,9 @@ def print_json(document: object) -> None:
             return value.isoformat()
         raise TypeError(f"{type(value).__name__} in a JSON document")
 
-    click.echo(json.dumps(document, ensure_ascii=False, indent=2, default=encode))
+    text = json.dumps(document, ensure_ascii=False, indent=2, default=encode)
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:  # half a surrogate pair, or a terminal with few characters
+        text = json.dumps(document, indent=2, default=encode)
+    click.echo(text)

@@ -65,6 +65,10 @@ def opened_state(
     from hearth.registry import load_tools
 
     given = read_tools(tools_file) if tools_file else None
+    if given is not None and not given:
+        raise errors.RegistryError(
+            f"{tools_file}: describes no tool; expected at least one, else none could be planned"
+        )
     graph = read_graph(graph_file) if graph_file else None
     is_home = (folder / "hearth.toml").exists()
     own = None

@@ -548,11 +548,15 @@ def _write_json(path: Path, document: object) -> None:
     """At once or not at all; a file that holds it already is left alone."""
     text = json.dumps(document, ensure_ascii=False, indent=1) + "\n"
     try:
-        if path.exists() and path.read_text() == text:
+        whole = text.encode()
+    except UnicodeEncodeError:  # half a surrogate pair in a name
+        whole = (json.dumps(document, indent=1) + "\n").encode()
+    try:
+        if path.exists() and path.read_bytes() == whole:
             return
         temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-        with temporary.open("w") as file:
-            file.write(text)
+        with temporary.open("wb") as file:
+            file.write(whole)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
