@@ -23,6 +23,8 @@ _N_NEIGHBOURS = 15
 _SHARPNESS = 10.0
 """How fast a neighbour's weight falls with its distance in likeness."""
 _N_KNOWN = 20
+_RARE_USES = 2
+"""Below this many times `text_trust`, that a link was never seen says nothing."""
 _STRANGER_USES = 4
 """Tools taught fewer than this many times `text_trust` are judged by their texts too."""
 
@@ -171,7 +173,7 @@ class View:
 
     def _rarity(self, uses: Floats) -> Floats:
         trust = self.options.text_trust
-        return np.where(uses < trust, trust / (trust + uses), 0.0)
+        return np.where(uses < _RARE_USES * trust, trust / (trust + uses), 0.0)
 
     def _blend(self, scores: Sequence[Floats], rows: NDArray[np.int64], p: Floats, uses: Floats) -> None:
         share = np.clip(1.5 - uses[rows] / (_STRANGER_USES * self.options.text_trust), 0, 1)
