@@ -70,7 +70,10 @@ def forget(
     if found.is_empty:
         raise errors.NotFound("nothing of that is held; there is nothing to forget")
     if not yes:
-        _show(found)
+        if as_json:
+            print_json(_json(found))
+        else:
+            _show(found)
         if as_json or not _agreed():
             click.echo("Nothing was forgotten; --yes forgets it.", err=True)
             return 5
@@ -92,6 +95,16 @@ def _agreed() -> bool:
         with contextlib.suppress(click.Abort):
             return click.confirm("Forget this for good?", default=False, err=True)
     return False
+
+
+def _json(found: Found) -> dict[str, object]:
+    return {
+        "forgotten": False,
+        "demonstrations": [{"id": e.id, "request": e.demonstration.request} for e in found.demonstrations],
+        "events": [{"id": id, "text": text} for id, text in found.events],
+        "episodes": [{"id": id, "request": text} for id, text in found.episodes],
+        "n_agreements": found.n_agreements,
+    }
 
 
 def _show(found: Found) -> None:
@@ -129,4 +142,9 @@ def _say(receipt: Receipt) -> None:
     if receipt.disclosures:
         click.echo(f"  kept      the record of {receipt.disclosures} messages that left this device and hold it")
     for name in receipt.found_in:
-        click.echo(f"  still in  {clean(name)}: remove that copy yourself")
+        todo = (
+            "find it with --matching; do not remove that file"
+            if name.startswith("hearth.db")
+            else "remove that copy yourself"
+        )
+        click.echo(f"  still in  {clean(name)}: {todo}")

@@ -220,7 +220,7 @@ def forget(state: State, found: Found, progress: Progress = silent) -> Receipt:
     if found.episodes and (state.folder / "owner").is_dir():
         Folder(state.folder / "owner", state.store).prune(_NEVER)  # large before-images that nothing refers to any more
     state.erase()
-    searched, left = _search(state.folder, texts)
+    searched, left = _search(state.folder, texts, _said_by_nothing_held(state.store, texts))
     receipt = _completed(state, receipt, searched, left, texts)
     _write_receipt(state.folder, receipt)
     return receipt
@@ -408,8 +408,23 @@ def _needles(found: Found) -> list[bytes]:
     return list(needles)
 
 
-def _search(folder: Path, needles: Sequence[bytes]) -> tuple[int, tuple[str, ...]]:
-    """How many files were searched, and those that hold any of the texts; the owner's own files are not looked at."""
+def _said_by_nothing_held(store: Store, needles: Sequence[bytes]) -> list[bytes]:
+    """Those texts that are no part of what is still held: a longer request may go on saying the same words."""
+    rows = store.query(
+        "SELECT request FROM demonstration UNION ALL SELECT request FROM set_aside"
+        " UNION ALL SELECT request FROM episode UNION ALL SELECT text FROM event"
+    )
+    held = "\n".join(row[0] for row in rows)
+    whole = held.encode(errors="surrogatepass"), json.dumps(held).encode()
+    return [needle for needle in needles if not any(needle in text for text in whole)]
+
+
+def _search(folder: Path, needles: Sequence[bytes], in_database: Sequence[bytes]) -> tuple[int, tuple[str, ...]]:
+    """How many files were searched, and those that hold any of the texts; the owner's own files are not looked at.
+
+    Args:
+        in_database: Texts that must not be in the database.
+    """
     if not needles:
         return 0, ()
     n, left = 0, []
@@ -423,7 +438,8 @@ def _search(folder: Path, needles: Sequence[bytes]) -> tuple[int, tuple[str, ...
         with path.open("rb") as file:
             while chunk := file.read(_CHUNK_BYTES):
                 block = tail + chunk
-                if any(needle in block for needle in needles):
+                wanted = in_database if inside[0].startswith("hearth.db") else needles
+                if any(needle in block for needle in wanted):
                     left.append(str(path.relative_to(folder)))
                     break
                 tail = block[-overlap:] if overlap else b""
