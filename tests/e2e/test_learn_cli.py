@@ -285,3 +285,51 @@ def test_a_graph_with_half_a_surrogate_pair_is_kept(hearth: Line) -> None:
     given = ("learn", "--from", hearth.file(lessons(10)), "--tools", hearth.tools, "--graph", str(graph), "--fast")
     assert hearth(*given).code == 0
     assert hearth(*given).code == 0  # read again
+
+
+def test_forgetting_what_a_longer_request_says_too(hearth: Line) -> None:
+    """The longer one stays, and the database that holds it is not called a copy to be removed."""
+    learnt(hearth)
+    short = replace(shown("short", "order_pizza", source="owner"), request="call Quillfeather")
+    longer = replace(shown("longer", "order_pizza", source="owner"), request="call Quillfeather about the will")
+    given = hearth.file([short, longer], name="two.jsonl")
+    assert hearth("learn", "--from", given, "--fast").code == 0
+    (hearth.folder / "state" / "stray.txt").write_text("call Quillfeather")
+    ran = hearth("forget", "demonstration", "short", "--yes", "--json")
+    assert document(ran)["found_in"] == ["stray.txt"]
+    assert ran.code == 6
+
+
+def test_what_would_be_forgotten_as_json(hearth: Line) -> None:
+    learnt(hearth)
+    ran = hearth("forget", "demonstration", "d000", "--json")
+    assert ran.code == 5
+    assert [d["id"] for d in document(ran)["demonstrations"]] == ["d000"]
+    assert document(ran)["forgotten"] is False
+
+
+def test_a_version_that_was_forgotten_says_how_much_is_left(hearth: Line) -> None:
+    learnt(hearth)
+    assert hearth("forget", "--source", "teacher", "--yes").code == 0
+    assert "Node-F1" not in hearth("learn", "status").out  # of nothing there is no score
+    ran = hearth("learn", "rollback", "1")
+    assert "some of it was forgotten since: 0 demonstrations left" in ran.out
+    assert document(hearth("learn", "rollback", "1", "--json"))["n"] == 0
+
+
+@pytest.mark.parametrize("number", ["0", str(2**63), "9" * 30])
+def test_numbers_that_are_no_version(hearth: Line, number: str) -> None:
+    learnt(hearth)
+    for arguments in (("rollback", number), ("compare", "1", number)):
+        ran = hearth("learn", *arguments)
+        assert ran.code == 4
+        assert f"no version {number}; the last is 1" in ran.err
+
+
+def test_a_second_tier_whose_files_are_gone_is_said(hearth: Line) -> None:
+    learnt(hearth)
+    with Store.open(hearth.folder / "state" / "hearth.db") as store, store.transaction() as cursor:
+        cursor.execute("UPDATE version SET adapter='pointer-gone'")
+    assert (
+        "pointer-gone (its files are gone: `hearth learn --tier two` trains another)" in hearth("learn", "status").out
+    )

@@ -66,9 +66,7 @@ def opened_state(
 
     given = read_tools(tools_file) if tools_file else None
     if given is not None and not given:
-        raise errors.RegistryError(
-            f"{tools_file}: describes no tool; expected at least one, else none could be planned"
-        )
+        raise errors.RegistryError(f"{tools_file}: describes no tool; expected one or more")
     graph = read_graph(graph_file) if graph_file else None
     is_home = (folder / "hearth.toml").exists()
     own = None
@@ -368,7 +366,9 @@ def status(ctx: click.Context, state_folder: Path | None, show_all: bool, as_jso
     score = version.record.get("node_f1")
     if isinstance(score, int | float):
         click.echo(f"  Node-F1        {score:.3f} on {version.record.get('n_judged')} samples judged as if not taught")
-    click.echo(f"  tier two       {version.adapter or 'none'}")
+    is_gone = bool(version.adapter) and not (folder / "learned" / version.adapter).exists()
+    gone = " (its files are gone: `hearth learn --tier two` trains another)" if is_gone else ""
+    click.echo(f"  tier two       {version.adapter or 'none'}{gone}")
     for planner, (right, n) in agreed.items():
         click.echo(clean(f"  agreement      {planner}: {right} of {n} plans were the teacher's"))
     frontier = version.record.get("frontier")
@@ -448,13 +448,18 @@ def rollback(ctx: click.Context, version: int, state_folder: Path | None, as_jso
     What was learnt since is set aside, not forgotten: rolling back to a later version brings it back.
     """
     bars = Bars()
-    with opened_state(_folder(ctx, state_folder)) as (state, _):
-        target, lost = state.rollback(version, bars)
-    bars.close()
+    try:
+        with opened_state(_folder(ctx, state_folder)) as (state, _):
+            target, lost = state.rollback(version, bars)
+            n_members = len(state.lineage.members(target.number))
+    finally:
+        bars.close()
     if as_json:
-        print_json({"version": target.number, "no_longer_held": list(lost)})
+        print_json({"version": target.number, "n": n_members, "no_longer_held": list(lost)})
         return
     click.echo(f"Version {target.number} plans again ({clean(target.reason)}).")
+    if target.record.get("rewritten"):
+        click.echo(f"  some of it was forgotten since: {_n(n_members, 'demonstration')} left")
     if lost:
         click.echo(f"  {_n(len(lost), 'demonstration')} of it were removed since and could not come back")
 

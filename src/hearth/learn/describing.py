@@ -46,7 +46,7 @@ class Described:
         """For the lineage. Args: n: How many demonstrations there are."""
         record: dict[str, object] = {
             "n": n,
-            "node_f1": round(sum(self.scores.values()) / max(len(self.scores), 1), 4),
+            **({"node_f1": round(sum(self.scores.values()) / len(self.scores), 4)} if self.scores else {}),
             "n_judged": len(self.scores),
             "n_tasks": len(self.tasks),
             "n_tools": len({tool for task in self.tasks for tool, _ in task.tools}),

@@ -20,6 +20,8 @@ from hearth.store import Store
 from hearth.types import Plain
 
 _CURRENT = "learned_version"
+_LAST_NUMBER = 2**63 - 1
+"""That SQLite can hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,8 @@ class Lineage:
 
     def version(self, number: int) -> Version:
         """Raises: NotFound: No such version; names those there are."""
-        rows = self._store.query(f"{_SELECT} WHERE version.number=?", (number,))
+        is_number = 0 < number <= _LAST_NUMBER
+        rows = self._store.query(f"{_SELECT} WHERE version.number=?", (number,)) if is_number else []
         if not rows:
             (last,) = self._store.query("SELECT max(number) FROM version")
             known = f"the last is {last[0]}; see `hearth learn history`" if last[0] else "nothing was learnt yet"
