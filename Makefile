@@ -58,7 +58,7 @@ $(VENV)/.train: requirements-train.lock $(VENV)/.core
 	$(INSTALL) --require-hashes --no-deps -r requirements-train.lock
 	@touch $@
 
-.PHONY: help install train run test check fix bench lock clean
+.PHONY: help install train run test test-train check fix bench lock clean
 train: $(VENV)/.train  ## torch and what trains with it: the second tier of learning, local language models
 install: $(VENV)/.core  ## Hearth itself, ready in .venv/bin/hearth
 
@@ -67,6 +67,9 @@ run: $(VENV)/.core  ## the main job: a demo home, real requests, a report
 
 test: $(VENV)/.dev  ## all tests, offline
 	@$(BIN)/python -m pytest
+
+test-train: $(VENV)/.dev $(VENV)/.train  ## the tests that need torch
+	@$(BIN)/python -m pytest tests/unit/test_adapter.py tests/unit/test_language_student.py tests/contract/test_local_models.py tests/e2e/test_adapters.py
 
 check: $(VENV)/.dev  ## format, lint, types, import directions, generated docs
 	$(BIN)/ruff format --check .
