@@ -66,7 +66,7 @@ def student() -> Student:
     return student
 
 
-ALL = {"room": "kitchen", "artist": "Bach", "reading": 3.5}
+ALL: dict[str, Argument] = {"room": "kitchen", "artist": "Bach", "reading": 3.5}
 
 
 def plan(planner: LearnedPlanner, text: str) -> Plan | Refusal:
