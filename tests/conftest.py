@@ -6,6 +6,7 @@ import datetime as dt
 import os
 import platform
 import random
+import signal
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +24,10 @@ from hearth.workspace import Folder
 # The same examples on every machine: a test that fails fails everywhere, and a slow machine is no fault.
 hypothesis.settings.register_profile("fixed", derandomize=True, deadline=None, database=None, print_blob=True)
 hypothesis.settings.load_profile("fixed")
+
+
+# Started in the background, a process ignores Ctrl-C, and so do its children; at a terminal, none does.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_report_header() -> str:
