@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,17 @@ from tests.small_world import TOOLS, files, lessons, opened, shown
 
 from hearth.errors import HearthError, MissingExtraError
 from hearth.learn import adapter, second
-from hearth.learn.adapter import Epoch, Trained
+from hearth.learn.adapter import Epoch, Lesson, Trained
+from hearth.learn.buffer import Entry
 from hearth.learn.state import State, silent
 from hearth.learn.unlearn import find, forget
 from hearth.protocols import Proposal
-from hearth.types import Demonstration
+from hearth.testing import FIXED_NOW
+from hearth.trace import Trace
+from hearth.types import Demonstration, Plan, Request, Step
+
+GIVEN: list[Demonstration | Lesson] = []
+"""What the trainer was last given."""
 
 
 class Told:
@@ -40,8 +47,10 @@ def proposal(tools: Sequence[str]) -> Proposal:
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[State]:
     """With a trainer that writes its plans down, and a reader of them."""
 
-    def train(given: Sequence[Demonstration], tools: Any, folder: Path, **_: Any) -> Iterator[Epoch | Trained]:
+    def train(lessons: Sequence[Any], tools: Any, folder: Path, **_: Any) -> Iterator[Epoch | Trained]:
         assert set(tools) == set(TOOLS)
+        GIVEN[:] = lessons
+        given = [one for one in lessons if isinstance(one, Demonstration)]
         folder.mkdir()
         plans = {d.request: [step.tool for step in d.plan.steps] for d in given}
         (folder / "plans.json").write_text(json.dumps(plans))
@@ -85,6 +94,23 @@ def test_what_helps_is_promoted_and_stays(state: State) -> None:
     state.learn(lessons(8, 100), must_pass=False)
     assert state.lineage.version(3).adapter == version.adapter
     assert second.is_due(state)
+
+
+def test_what_the_owner_corrected_is_learnt_with_the_step_that_was_wrong(state: State) -> None:
+    asked = shown("c1", "find_train", "book_train", source="owner")
+    failed = Plan((Step("find_train"), Step("order_pizza", after=(0,))))
+    trace = Trace(state.store)
+    for id, plan in (("e1", failed), ("e2", asked.plan)):
+        trace.begin(Request(asked.request, FIXED_NOW), id)
+        trace.planned(id, plan, None, None, 1.0)
+    same = replace(asked, id="c2", request="the other train, please")
+    state.learn([*lessons(30), Entry(asked, episode="e1"), Entry(same, episode="e2")], must_pass=False)
+    second.train(state, silent)
+    (reflection,) = [one for one in GIVEN if isinstance(one, Lesson)]
+    assert (reflection.id, reflection.request) == (asked.id, asked.request)
+    assert reflection.plans == ((("find_train", "order_pizza", "book_train"), 1.0),)
+    assert reflection.wrong == {1}
+    assert "c2" in {one.id for one in GIVEN if isinstance(one, Demonstration)}
 
 
 def test_going_back_takes_it_out_and_brings_it_back(state: State) -> None:

@@ -17,10 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 from hearth.errors import HearthError, StoreError
 from hearth.learn import gate
+from hearth.learn.adapter import Lesson, reflected
+from hearth.learn.buffer import Entry
 from hearth.learn.gate import Verdict, node_f1
 from hearth.learn.tasks import grouped
+from hearth.plan_format import plan_from_json
 from hearth.protocols import Proposal, Proposer
-from hearth.types import ToolSpec
+from hearth.types import Demonstration, ToolSpec
 
 if TYPE_CHECKING:
     from hearth.learn.state import Progress, State
@@ -99,7 +102,7 @@ def train(state: State, progress: Progress) -> tuple[int | None, Verdict]:
         raise HearthError(f"tier two is trained from {LEAST_TAUGHT} demonstrations on; there are {len(state.student)}")
     started_s = time.process_time()
     members = state.lineage.members(current.number)
-    shown = [entry.demonstration for entry in state.buffer.of(members).values()]
+    shown = [_lesson(state, entry) for entry in state.buffer.of(members).values()]
     name = f"pointer-{secrets.token_hex(4)}"
     folder = state.path(name)
     folder.parent.mkdir(exist_ok=True)
@@ -116,6 +119,20 @@ def train(state: State, progress: Progress) -> tuple[int | None, Verdict]:
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
+
+
+def _lesson(state: State, entry: Entry) -> Demonstration | Lesson:
+    """A demonstration; where it corrects a recorded plan, together with the step that was wrong first."""
+    given = entry.demonstration
+    if given.source != "owner" or not entry.episode or not given.plan.steps:
+        return given
+    rows = state.store.query("SELECT plan_json FROM episode WHERE id = ? AND plan_json IS NOT NULL", (entry.episode,))
+    if not rows:
+        return given
+    failed = [step.tool for step in plan_from_json(json.loads(rows[0]["plan_json"])).steps]
+    lesson = reflected(given.id, given.request, failed, [step.tool for step in given.plan.steps])
+    # A step the owner did not want may be of a tool that is gone; then the right plan alone is learnt.
+    return lesson if lesson.wrong and set(failed) <= set(state.tools) else given
 
 
 def _judged(
