@@ -33,12 +33,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.record import RESULTS, ROOT, commit, write_result
+from benchmarks.record import RESULTS, ROOT, write_result
 from benchmarks.requests import judge as judge_request
 from benchmarks.requests import summary
 from hearth.agent import shipped_demonstrations
 from hearth.bench.datasets import PlanData, graph_of, read_plans, read_tool_file
 from hearth.bench.metrics import f1, is_accurate
+from hearth.bench.record import commit
 from hearth.bench.suites.planning import graph_of_ranking, read_all
 from hearth.models.encoder import MiniLMEncoder
 from hearth.plan_format import read_demonstrations

@@ -7,9 +7,10 @@ import json
 import os
 import platform
 import sqlite3
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
+
+from hearth.bench.record import commit, cpu_name
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
@@ -20,7 +21,7 @@ def write_result(name: str, results: Mapping[str, object], *, seed: int, cpu_s: 
     document = {
         "benchmark": name,
         "at": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
-        "commit": commit(),
+        "commit": commit() or "unknown",
         "seed": seed,
         "machine": {
             "cpu": cpu_name(),
@@ -38,17 +39,3 @@ def write_result(name: str, results: Mapping[str, object], *, seed: int, cpu_s: 
     path.write_text(json.dumps(document, indent=2) + "\n")
     print(json.dumps(document, indent=2))
     return path
-
-
-def commit() -> str:
-    """Short hash of HEAD, with `+` when the source tree differs from it."""
-    head = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout
-    changed = subprocess.run(["git", "status", "--porcelain", "src"], cwd=ROOT, capture_output=True, text=True).stdout
-    return (head.strip() or "unknown") + ("+" if changed.strip() else "")
-
-
-def cpu_name() -> str:
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.partition(":")[2].strip()
-    return platform.processor()

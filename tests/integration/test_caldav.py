@@ -242,13 +242,13 @@ def test_the_calendar_is_found_from_the_account(account: DavAccount, folder: Fol
     with running_radicale(data) as server:
         server.make("tasks", "calendar", "VTODO")
         server.make("people", "contacts")
-        work = server.make("work", "calendar")
-        alone = DavAccount(folder, server, server.url + "/", "work")
+        work = server.make("office", "calendar")
+        alone = DavAccount(folder, server, server.url + "/", "office")
         add_event(alone.call("k1"), "Lunch", at(24, 13))
         assert len(alone.on_server()) == 1
         server.make("home", "calendar")
         mirror._addresses.clear()
-        with pytest.raises(ToolError, match=r"there are 2 at .*/owner/work/.*put one of them into \[calendar\] url"):
+        with pytest.raises(ToolError, match=r"there are 2 at .*/owner/office/.*put one of them into \[calendar\] url"):
             find_events(alone.call("k2"))
         alone.url = work
         assert len(find_events(alone.call("k3"))) == 1

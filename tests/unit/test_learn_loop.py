@@ -14,7 +14,7 @@ from hearth.errors import PlanError, PlannerError, RequestError, StoreFullError
 from hearth.learn.buffer import Buffer
 from hearth.learn.correcting import correct
 from hearth.learn.harvest import harvest
-from hearth.learn.loop import LoopOptions, LoopReport, gather_waiting, learn_waiting
+from hearth.learn.loop import LoopOptions, LoopReport, gather_waiting
 from hearth.learn.state import State
 from hearth.models.scripted import HashEncoder
 from hearth.planning.agreement import Agreements
@@ -181,12 +181,9 @@ def test_a_write_that_fails_leaves_the_request_as_it_was(state: State, monkeypat
 
 def test_what_was_gathered_is_learnt_in_one_batch(state: State) -> None:
     record(state.store, episode("a"), episode("b", None, text="fly"))
-    stages = list(learn_waiting(state, ScriptedTeacher({"fly": GOLD}), now=LATER, options=NONE))
-    assert [stage.name for stage in stages] == ["looking", "asking", "gathered", "learning"]
-    report = stages[-1].report
-    assert report is not None
-    assert report.learnt is not None
-    assert report.learnt.version == 1
+    stages = list(gather_waiting(state, ScriptedTeacher({"fly": GOLD}), now=LATER, options=NONE))
+    assert [stage.name for stage in stages] == ["looking", "asking", "gathered"]
+    assert state.learn().version == 1
     assert set(state.buffer.ids()) == {"success:a", "teacher:b"}
     assert set(state.student.ids) == {"success:a", "teacher:b"}
 
@@ -224,7 +221,8 @@ def test_a_correction_counts_at_once_for_recall_and_student(state: State, recall
 def test_a_correction_replaces_what_was_learnt_from_the_request(state: State, recall: RecallPlanner) -> None:
     one = episode("a")
     record(state.store, one, episode("b", None, text="fly"))
-    list(learn_waiting(state, ScriptedTeacher({"fly": GOLD}), now=LATER, options=NONE))
+    run(state, ScriptedTeacher({"fly": GOLD}))
+    state.learn()
     correct(state, RecallPlanner(HashEncoder(dim=64), state.store), one, RIGHT, TOOLS)
     assert set(state.buffer.ids()) == {"owner:a", "teacher:b"}
     assert set(state.student.ids) == {"owner:a", "teacher:b"}

@@ -186,7 +186,7 @@ def test_a_calendar_is_found_through_principal_and_home() -> None:
         "/p/": multistatus(found("/p/", "<C:calendar-home-set><href>/home/</href></C:calendar-home-set>")),
         "/home/": multistatus(
             found("/home/", "<resourcetype><collection/></resourcetype>"),
-            found("/home/work/", IS_CALENDAR),
+            found("/home/office/", IS_CALENDAR),
             found(
                 "/home/tasks/",
                 IS_CALENDAR,
@@ -196,7 +196,7 @@ def test_a_calendar_is_found_through_principal_and_home() -> None:
     }
     account = dataclasses.replace(ACCOUNT, url="https://dav.example.org/")
     with collection(lambda request: answers[request.url.path], account) as opened:
-        assert opened.address == "https://dav.example.org/home/work/"
+        assert opened.address == "https://dav.example.org/home/office/"
 
 
 def test_an_address_without_calendars_says_so() -> None:

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from hearth.errors import PlannerError
 from hearth.learn import buffer as rows
 from hearth.learn import harvest as harvesting
 from hearth.learn.buffer import Entry, why_not
 from hearth.learn.harvest import Harvest, harvest
-from hearth.learn.state import Progress, Report, State, silent
+from hearth.learn.state import State
 from hearth.learn.teacher import entry_from
 from hearth.planning.agreement import Agreements, Comparison, comparison
 from hearth.planning.agreement import note as note_agreement
@@ -56,8 +56,6 @@ class LoopReport:
     n_compared: int
     unasked: str = ""
     """Why the teacher was not asked to the end; empty when it was."""
-    learnt: Report | None = None
-    """What came of the batch, once it was learnt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,30 +105,6 @@ def gather_waiting(
         yield Stage("asking", k, len(questions))
     report = LoopReport(n, len(found.entries), run.n_asked, run.n_answered, run.n_agreed, run.n_compared, run.unasked)
     yield Stage("gathered", n, n, report)
-
-
-def learn_waiting(
-    state: State,
-    teacher: Teacher | None,
-    *,
-    now: dt.datetime,
-    options: LoopOptions | None = None,
-    planner: Planner | None = None,
-    context: Context | None = None,
-    progress: Progress = silent,
-) -> Iterator[Stage]:
-    """`gather_waiting`, then a version of all that waits, if the gate lets it; arguments and errors as there.
-
-    Args:
-        progress: Told how far learning, the last stage, is.
-    """
-    report: LoopReport | None = None
-    for stage in gather_waiting(state, teacher, now=now, options=options, planner=planner, context=context):
-        report = stage.report
-        yield stage
-    assert report is not None
-    learnt = state.learn((), progress, reason="the stream")
-    yield Stage("learning", 1, 1, replace(report, learnt=learnt))
 
 
 class _Run:

@@ -28,8 +28,6 @@ Array = NDArray[np.float32]
 
 WIDTH = 384
 N_LAYERS, _N_HEADS = 6, 12
-MAX_PLACES = 512
-"""Positions the weights know."""
 MATRICES = tuple(
     f"encoder.layer.{layer}.{part}"
     for layer in range(N_LAYERS)
