@@ -219,6 +219,9 @@ MIGRATIONS: tuple[str, ...] = (
         at TEXT NOT NULL
     );
     """,
+    # 7: the guard: the ledger's chain, standing consents, what was set aside as touched by a stranger
+    """
+    """,
 )
 """Schema changes, first to last; a file's `user_version` says how many it has. Never edit one that was released."""
 
