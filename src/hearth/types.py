@@ -196,6 +196,9 @@ class ToolSpec:
     """What is said of an empty list or None, e.g. `No events found.`"""
     field_texts: Mapping[str, str] = field(default_factory=dict)
     """What fields of the result hold, in words, where the tool's file says so."""
+    field_sources: Mapping[str, str] = field(default_factory=dict)
+    """For fields of the result that come from elsewhere than `source`: field name → label source, e.g. a mail's `id` is
+    this device's own while its `sender` is whatever the message says."""
 
     def parameter(self, name: str) -> Parameter | None:
         return next((p for p in self.parameters if p.name == name), None)
