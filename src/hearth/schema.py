@@ -221,6 +221,60 @@ MIGRATIONS: tuple[str, ...] = (
     """,
     # 7: the guard: the ledger's chain, standing consents, what was set aside as touched by a stranger
     """
+    ALTER TABLE disclosure RENAME TO disclosure_before;
+    DROP INDEX disclosure_episode;
+    CREATE TABLE disclosure (
+        number INTEGER PRIMARY KEY,
+        kind TEXT NOT NULL DEFAULT 'sent',
+        at TEXT NOT NULL,
+        day TEXT NOT NULL DEFAULT '',
+        host TEXT NOT NULL,
+        port INTEGER NOT NULL DEFAULT 0,
+        address TEXT NOT NULL DEFAULT '',
+        tls TEXT NOT NULL DEFAULT '',
+        reason TEXT NOT NULL,
+        rule TEXT NOT NULL DEFAULT '',
+        episode TEXT NOT NULL DEFAULT '',
+        step INTEGER,
+        n_bytes INTEGER NOT NULL,
+        n_tokens INTEGER NOT NULL DEFAULT 0,
+        usd REAL NOT NULL DEFAULT 0,
+        content_hash TEXT NOT NULL DEFAULT '',
+        hash TEXT NOT NULL DEFAULT '',
+        salt BLOB,
+        payload BLOB,
+        stands_for_json TEXT
+    );
+    INSERT INTO disclosure (number, at, day, host, reason, rule, episode, n_bytes, payload)
+        SELECT row_number() OVER (ORDER BY number), at, substr(at, 1, 10), host, reason, 'before the ledger', episode,
+            n_bytes, payload FROM disclosure_before ORDER BY number;
+    DROP TABLE disclosure_before;
+    CREATE INDEX disclosure_episode ON disclosure (episode) WHERE episode <> '';
+    CREATE INDEX disclosure_day ON disclosure (day, host, n_bytes, n_tokens, usd);
+    ALTER TABLE step ADD COLUMN fields_json TEXT NOT NULL DEFAULT '{}';
+    ALTER TABLE episode ADD COLUMN questions_json TEXT NOT NULL DEFAULT '[]';
+
+    CREATE TABLE consent (
+        number INTEGER PRIMARY KEY,
+        tool TEXT NOT NULL,
+        verdict TEXT NOT NULL,
+        pattern_json TEXT NOT NULL,
+        at TEXT NOT NULL,
+        expires TEXT NOT NULL,
+        episode TEXT NOT NULL DEFAULT '',
+        n_used INTEGER NOT NULL DEFAULT 0,
+        is_revoked INTEGER NOT NULL DEFAULT 0
+    );
+    CREATE INDEX consent_tool ON consent (tool) WHERE is_revoked = 0;
+
+    CREATE TABLE record_origin (
+        domain TEXT NOT NULL,
+        record TEXT NOT NULL,
+        sources_json TEXT NOT NULL,
+        digest TEXT NOT NULL DEFAULT '',
+        at TEXT NOT NULL,
+        PRIMARY KEY (domain, record)
+    );
     """,
 )
 """Schema changes, first to last; a file's `user_version` says how many it has. Never edit one that was released."""
