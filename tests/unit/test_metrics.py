@@ -13,6 +13,7 @@ from hearth.bench.metrics import (
     average_accuracy,
     backward_transfer,
     calibration_error,
+    calibration_floor,
     f1,
     forgetting,
     forward_transfer,
@@ -140,3 +141,10 @@ def test_accuracy_of_the_surest() -> None:
     assert accuracy_at_coverage(sure, right, 0.5) == 1.0
     assert accuracy_at_coverage(sure, right, 1.0) == 0.5
     assert accuracy_at_coverage(sure, right, 0.01) == 1.0
+
+
+def test_perfect_confidences_of_few_samples_still_show_an_error() -> None:
+    sure = [(k % 100) / 100 for k in range(10_000)]
+    assert calibration_floor(sure) < 0.02 < 0.05 < calibration_floor(sure[:100])
+    assert calibration_floor([0.0, 1.0]) == 0.0  # nothing is left to chance
+    assert calibration_floor(sure[:100]) == calibration_floor(sure[:100])

@@ -14,7 +14,7 @@ from hearth.planning.candidates import ENDS, Counts, Evidence, Grounds, Sequence
 from hearth.planning.reading import Reader, ReadingOptions, segments
 from hearth.planning.signs import FEATURES, features
 from hearth.planning.student import Student, StudentOptions
-from hearth.planning.weighing import chance, fit_logistic, fit_weigher
+from hearth.planning.weighing import chance, fit_logistic, fit_weigher, leave_out_groups
 from hearth.protocols import Proposal
 from hearth.types import Demonstration, Plan, Step, ToolSpec
 
@@ -321,6 +321,23 @@ def test_weights_find_what_tells_right_from_wrong() -> None:
     p = weigher.probabilities(groups[0])
     assert p.sum() == pytest.approx(1)
     assert int(p.argmax()) == right[0]
+
+
+def test_weights_without_a_group_are_near_those_fitted_without_it() -> None:
+    drawn = np.random.default_rng(5)
+    groups = [drawn.normal(size=(6, 4)) for _ in range(80)]
+    right = [int((group @ [1.0, -1.0, 0.5, 0.0] + drawn.gumbel(size=6)).argmax()) for group in groups]
+    free = np.array([True, True, True, False])
+    whole = fit_weigher(groups, right, free=free)
+    quick = leave_out_groups(whole, groups, right, free)
+    moved = off = 0.0
+    for k, without in enumerate(quick):
+        exact = fit_weigher([*groups[:k], *groups[k + 1 :]], [*right[:k], *right[k + 1 :]], free=free)
+        mine = without.probabilities(groups[k])[right[k]]
+        moved += abs(whole.probabilities(groups[k])[right[k]] - mine)
+        off += abs(exact.probabilities(groups[k])[right[k]] - mine)
+        assert without.weights[3] == 0.0
+    assert off < 0.1 * moved
 
 
 def test_chances_are_calibrated() -> None:

@@ -213,6 +213,17 @@ def calibration_error(confidences: Sequence[float], is_right: Sequence[bool], n_
     return error
 
 
+def calibration_floor(confidences: Sequence[float], n_bins: int = 10, n_draws: int = 100) -> float:
+    """Mean ECE of these very confidences were each exactly the chance of being right: what few samples leave to luck.
+
+    Source:
+        The bias of binned estimates: Roelofs et al. 2022, https://arxiv.org/abs/2012.08668, section 3.
+    """
+    sure = np.asarray(confidences, dtype=np.float64)
+    drawn = np.random.default_rng(0)
+    return float(np.mean([calibration_error(sure, drawn.random(len(sure)) < sure, n_bins) for _ in range(n_draws)]))
+
+
 def accuracy_at_coverage(confidences: Sequence[float], is_right: Sequence[bool], coverage: float) -> float:
     """Accuracy of the surest `coverage` of all answers (selective prediction)."""
     order = np.argsort(-np.asarray(confidences), kind="stable")

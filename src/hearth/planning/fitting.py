@@ -24,7 +24,7 @@ from hearth.planning.signs import FEATURES, RARE_FEATURES, SEEN_FEATURES, featur
 from hearth.planning.strangers import SIGNS
 from hearth.planning.taught import Taught, targets_of
 from hearth.planning.view import Outputs, View, ViewOptions, counts_of
-from hearth.planning.weighing import Weigher, fit_logistic, fit_weigher
+from hearth.planning.weighing import Weigher, fit_logistic, fit_weigher, leave_out_groups
 from hearth.protocols import Proposal
 
 LEAST_TAUGHT = 20
@@ -232,22 +232,25 @@ def _fit_weights(outcomes: Sequence[_Outcome], fixed: Weigher | None = None) -> 
     Args:
         fixed: Keep these, and fit what concerns hardly taught tools alone.
     """
-    groups, right = [], []
-    for outcome in outcomes:
-        best = best_of(outcome.found, outcome.gold)
-        if best is not None:
-            groups.append(outcome.signs)
-            right.append(best)
-    if len(groups) < _LEAST_GROUPS:
+    fitted = _fitted_on(outcomes)
+    if len(fitted) < _LEAST_GROUPS:
         return None
+    groups, right = [outcomes[k].signs for k in fitted], list(fitted.values())
+    return fit_weigher(groups, right, free=_free(outcomes, is_rare=fixed is not None), fixed=fixed)
+
+
+def _fitted_on(outcomes: Sequence[_Outcome]) -> dict[int, int]:
+    """Outcomes with a right candidate, and which that is."""
+    best = {k: best_of(outcome.found, outcome.gold) for k, outcome in enumerate(outcomes)}
+    return {k: right for k, right in best.items() if right is not None}
+
+
+def _free(outcomes: Sequence[_Outcome], *, is_rare: bool) -> NDArray[np.bool_]:
+    """Which weights are fitted: those that concern hardly taught tools, or the others."""
     is_trained = outcomes[0].evidence.proposal is not None
-    free = np.array(
-        [
-            (name in RARE_FEATURES) == (fixed is not None) and not (is_trained and name in SEEN_FEATURES)
-            for name in FEATURES
-        ]
+    return np.array(
+        [(name in RARE_FEATURES) == is_rare and not (is_trained and name in SEEN_FEATURES) for name in FEATURES]
     )
-    return fit_weigher(groups, right, free=free, fixed=fixed)
 
 
 def _fit_strangers(views: Sequence[tuple[View, Sequence[Case]]]) -> Weigher | None:
@@ -263,10 +266,16 @@ def _fit_strangers(views: Sequence[tuple[View, Sequence[Case]]]) -> Weigher | No
 
 
 def _fit_sureness(weigher: Weigher, outcomes: Sequence[_Outcome]) -> Weigher | None:
+    """How sure to be of a choice, from choices by weights that were fitted without the request: weights fitted with it
+    make it look surer than it is, the more so the fewer requests there are."""
+    fitted = _fitted_on(outcomes)
+    groups = [outcomes[k].signs for k in fitted]
+    without = leave_out_groups(weigher, groups, list(fitted.values()), _free(outcomes, is_rare=False))
+    weighers = dict(zip(fitted, without))
     rows, right = [], []
-    for outcome in outcomes:
+    for k, outcome in enumerate(outcomes):
         if outcome.found:
-            p = weigher.probabilities(outcome.signs)
+            p = weighers.get(k, weigher).probabilities(outcome.signs)
             order = np.argsort(-p, kind="stable")[:N_CHOSEN]
             first = outcome.found[int(order[least_risk([outcome.found[int(i)] for i in order], p[order])])]
             rows.append(sureness_signs(first, outcome.found, p, outcome.evidence))
