@@ -7,7 +7,9 @@ file that only the owner can read; both are resolved when settings are handed to
 from __future__ import annotations
 
 import difflib
+import ipaddress
 import os
+import re
 import stat
 import tomllib
 from collections.abc import Mapping
@@ -38,6 +40,47 @@ def _country(name: str) -> str:
     if name and not (len(name) == 2 and name.isalpha() and name.isupper()):
         raise ValueError(f"{name!r} is not a country code; write two capitals such as 'DE'")
     return name
+
+
+def host_and_port(text: str) -> tuple[str, int]:
+    """Read `host` or `host:port`; port 0 stands for any. Raises: ValueError: no exact host."""
+    host, colon, port = text.strip().rpartition(":")
+    if not colon or _is_address(text.strip()):
+        host, port = text.strip(), "0"
+    host = host.strip("[]").rstrip(".").lower()
+    if not host.isascii():
+        raise ValueError(_ascii_advice(text, host))
+    if not re.fullmatch(r"[a-z0-9_.:-]+", host) or not (port.isascii() and port.isdigit()) or int(port) > 65535:
+        raise ValueError(
+            f"{text!r} is not a host; write an exact name such as 'mail.example.org' or 'mail.example.org:993', without "
+            "wildcards or https://"
+        )
+    if not _is_address(host) and (":" in host or re.fullmatch(r"0x[0-9a-f]*|\d+", host.rpartition(".")[2])):
+        raise ValueError(f"{text!r} is an address in a form that programs read differently; write it as '192.168.1.5'")
+    return host, int(port)
+
+
+def _ascii_advice(text: str, host: str) -> str:
+    import idna  # comes with httpx; needed for this message alone
+
+    try:
+        plain = idna.encode(host, uts46=True).decode()
+    except idna.IDNAError:
+        return f"{text!r} holds letters that no host name has; type the name anew"
+    return f"{text!r} holds letters that can pass for others; if it is the host you mean, write it as {plain!r}"
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _allowed(text: str) -> str:
+    host_and_port(text)
+    return text
 
 
 class _Table(BaseModel):
@@ -153,11 +196,57 @@ class Models(_Table):
     """Let what was learnt by `hearth learn` plan beside recall."""
 
 
+class Budget(_Table):
+    """What may leave a day for all hosts together; used up, nothing more leaves until the next day."""
+
+    bytes_per_day: int | None = Field(default=None, ge=0)
+    """Bytes sent; without it, as many as needed."""
+    tokens_per_day: int | None = Field(default=None, ge=0)
+    """Tokens, as servers count them; the answer that goes over is still taken."""
+    usd_per_day: float | None = Field(default=None, ge=0)
+    """Money, from tokens and `usd_per_million_tokens` of the host."""
+
+
+class Host(_Table):
+    """What is particular about one host."""
+
+    ca_file: str = ""
+    """PEM file of one more certificate authority to trust for this host; certificates are checked in any case."""
+    private: bool = False
+    """Its name leads to a private address. Names such as `nas.local`, and addresses, may without it."""
+    may_read: tuple[str, ...] = ()
+    """Sources (`device`, `contacts`, `message`, `file`, …) whose data tools that only read may send to it."""
+    usd_per_million_tokens: float = Field(default=0.0, ge=0)
+    """What it charges."""
+    bytes_per_day: int | None = Field(default=None, ge=0)
+    """As in [network.budget], for this host."""
+    tokens_per_day: int | None = Field(default=None, ge=0)
+    """As in [network.budget], for this host."""
+    usd_per_day: float | None = Field(default=None, ge=0)
+    """As in [network.budget], for this host."""
+
+
 class Network(_Table):
     """The one door out: closed but for the hosts named here."""
 
-    allow: tuple[str, ...] = ()
+    allow: tuple[Annotated[str, AfterValidator(_allowed)], ...] = ()
     """`host` or `host:port`, exact names."""
+    connect_s: float = Field(default=10.0, gt=0)
+    """How long opening a connection may take."""
+    total_s: float = Field(default=600.0, gt=0)
+    """How long one answer may take in all, however slowly it drips."""
+    answer_bytes: int = Field(default=100_000_000, gt=0)
+    """How large one answer may be, unpacked."""
+    budget: Budget = Budget()
+    host: Mapping[str, Host] = Field(default_factory=dict)
+    """Particulars of single hosts, by name."""
+
+    @model_validator(mode="after")
+    def _names_hosts(self) -> Network:
+        for name in self.host:
+            if host_and_port(name)[1]:
+                raise ValueError(f"[network.host.{name!r}] names a port; write the name alone")
+        return self
 
 
 class Planning(_Table):
@@ -344,7 +433,7 @@ def known_keys(place: tuple[str, ...] = ()) -> list[str]:
     for part in place:
         if isinstance(model, type) and issubclass(model, BaseModel) and part in model.model_fields:
             model = _table_of(model.model_fields[part].annotation)
-        elif model is not Rule:
+        elif model not in (Rule, Host):
             model = Rule if place[0] == "policy" else None
     return list(model.model_fields) if isinstance(model, type) and issubclass(model, BaseModel) else []
 

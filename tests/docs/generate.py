@@ -62,6 +62,8 @@ def settings() -> str:
 def _table(name: str, annotation: Any, meaning: str) -> list[str]:
     if name == "policy":
         name, annotation = "policy.TOOL", config.Rule
+    if name == "network.host":
+        name = "network.host.NAME"
     model = config._table_of(annotation)
     if not (isinstance(model, type) and issubclass(model, BaseModel)):
         return [f"## [{name}.NAME]\n", meaning + "\n"]
