@@ -68,10 +68,7 @@ def confidence(ranking: Ranking) -> float:
 
 def expected_f1(ranking: Ranking) -> float:
     """Expected Node-F1 of the chosen plan under the candidates' probabilities."""
-    if not ranking.candidates:
-        return 0.0
-    chosen = ranking.candidates[0].tools
-    return sum(c.probability * f1(chosen, c.tools) for c in ranking.candidates)
+    return ranking.expected_f1()
 
 
 SIGNALS: Mapping[str, Signal] = {"confidence": confidence, "expected_f1": expected_f1}
@@ -196,12 +193,12 @@ def stream(data: UltraTool, earlier: Sequence[dict[str, object]]) -> Iterator[di
             row = {"order": order, "signal": signal, "threshold": threshold, **scores}
             yield {**row, "student_dev_node_f1": data.dev_score(student), "commit": commit()}
     for costs in LEARNT:
-        if ("shuffle", "confidence", "learnt") in done:
+        if ("shuffle", "expected_f1", "learnt") in done:
             continue
-        asker = Asker(ALWAYS_ASK, confidence, costs, compared_share=0.1)
+        asker = Asker(ALWAYS_ASK, expected_f1, costs, compared_share=0.1)
         student = data.student()
         scores = run_stream(student, data.read, data.order("shuffle"), asker)
-        row = {"order": "shuffle", "signal": "confidence", "threshold": "learnt", "risk": costs.risk}
+        row = {"order": "shuffle", "signal": "expected_f1", "threshold": "learnt", "risk": costs.risk}
         row |= {"last_threshold": _plain(asker.threshold), "question": costs.question, **scores}
         yield {**row, "student_dev_node_f1": data.dev_score(student), "commit": commit()}
 

@@ -110,6 +110,7 @@ class _Line(_Loose):
     task_links: _Listed[_Link] = Field(default_factory=list, validation_alias=AliasChoices("task_links", "tool_links"))
     source: str = ""
     confidence: float = 0.0
+    expected_f1: float | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -275,6 +276,8 @@ def plan_to_json(plan: Plan) -> dict[str, Plain]:
     }
     if plan.unserved:
         data["unserved"] = list(plan.unserved)
+    if plan.expected_f1 is not None:
+        data["expected_f1"] = round(plan.expected_f1, 4)
     if plan.offer:
         data["offer"] = {"tool": plan.offer.tool, "text": plan.offer.text}
     return data
@@ -298,6 +301,7 @@ def plan_from_json(data: Mapping[str, Any]) -> Plan:
         rests_on=tuple(str(i) for i in data.get("rests_on") or ()),
         unserved=tuple(str(i) for i in data.get("unserved") or ()),
         offer=Offer(str(offer.get("tool", "")), str(offer.get("text", ""))) if isinstance(offer, Mapping) else None,
+        expected_f1=line.expected_f1,
     )
 
 

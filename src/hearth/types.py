@@ -275,6 +275,8 @@ class Plan:
     """Parts of the request no step serves, in the owner's words; the answer says so."""
     offer: Offer | None = None
     """With `unserved`: the nearest thing offered for those parts."""
+    expected_f1: float | None = None
+    """How much of its tools is expected to be right (Node-F1), where the planner weighed several plans; in [0, 1]."""
 
 
 @dataclass(frozen=True, slots=True)

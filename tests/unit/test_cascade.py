@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -130,14 +131,35 @@ def test_a_blank_request_is_not_put_to_the_teacher(store: Store) -> None:
 def test_the_threshold_is_that_of_the_settings_until_enough_is_known(store: Store) -> None:
     agreements = Agreements(store)
     cascade = Cascade([Fixed(SURE)], confident=0.6, teacher=Fixed(TAUGHT), agreements=agreements)
-    assert cascade.threshold("first") == 0.6
+    assert cascade.threshold("first") is None
     made = comparison(REQUEST, SURE, "teacher", SURE, {}, is_drawn=True)
     for _ in range(60):
         agreements.note(made)
-    assert cascade.threshold("first") == 0.6, "read once, until something is noted through the cascade"
+    assert cascade.threshold("first") is None, "read once, until something is noted through the cascade"
     fresh = Cascade([Fixed(SURE)], confident=0.6, teacher=Fixed(TAUGHT), agreements=agreements)
     assert fresh.threshold("first") == 0.85, "the surest of those that cost the same"
-    assert fresh.threshold("another") == 0.6
+    assert fresh.threshold("another") is None
+
+
+@pytest.mark.parametrize(("expected", "is_asked"), [(0.95, False), (0.8, True)])
+def test_a_learnt_threshold_is_compared_with_the_expected_f1(store: Store, expected: float, is_asked: bool) -> None:
+    agreements, sure = Agreements(store), replace(SURE, expected_f1=0.9)
+    for _ in range(60):
+        agreements.note(comparison(REQUEST, sure, "teacher", sure, {}, is_drawn=True))
+    plan, teacher = replace(UNSURE, planner="first", expected_f1=expected), Fixed(TAUGHT)
+    answer = Cascade([Fixed(plan)], teacher=teacher, agreements=agreements).plan(REQUEST, Context(), {})
+    assert answer is (TAUGHT if is_asked else plan)
+    assert teacher.n_asked == is_asked
+
+
+def test_until_there_is_a_learnt_threshold_confidence_counts_and_not_the_expected_f1(store: Store) -> None:
+    teacher = Fixed(TAUGHT)
+    cascade = Cascade([Fixed(replace(UNSURE, expected_f1=0.99))], teacher=teacher, agreements=Agreements(store))
+    assert cascade.plan(REQUEST, Context(), {}) is TAUGHT
+    surely = replace(SURE, expected_f1=0.1)
+    assert (
+        Cascade([Fixed(surely)], teacher=teacher, agreements=Agreements(store)).plan(REQUEST, Context(), {}) is surely
+    )
 
 
 def test_a_planner_that_is_often_wrong_is_asked_about_however_sure_it_is(store: Store) -> None:

@@ -13,7 +13,7 @@ from hearth.models.scripted import HashEncoder
 from hearth.planning.candidates import ENDS, Counts, Evidence, Grounds, Sequence_, candidates, set_of
 from hearth.planning.reading import Reader, ReadingOptions, segments
 from hearth.planning.signs import FEATURES, features
-from hearth.planning.student import Student, StudentOptions
+from hearth.planning.student import Candidate, Ranking, Student, StudentOptions
 from hearth.planning.weighing import chance, fit_logistic, fit_weigher, leave_out_groups
 from hearth.protocols import Proposal
 from hearth.types import Demonstration, Plan, Step, ToolSpec
@@ -401,3 +401,11 @@ def test_a_tenth_of_random_labels_does_little_harm() -> None:
     asked = lessons(30, seed=9)
     wrong = [d for d in asked if first(student, d.request) != tuple(step.tool for step in d.plan.steps)]
     assert len(wrong) <= 2
+
+
+def test_expected_f1_weighs_candidates_by_what_they_share() -> None:
+    ab, ac, d = (Candidate(tools, (), p) for tools, p in ((("a", "b"), 0.5), (("c", "a"), 0.3), (("d",), 0.2)))
+    ranking = Ranking((ab, ac, d), 0.4, ())
+    assert ranking.expected_f1() == pytest.approx(0.5 + 0.3 * 0.5)
+    assert ranking.expected_f1(2) == pytest.approx(0.2)
+    assert Ranking((), 0.0, ()).expected_f1() == 0.0

@@ -390,7 +390,7 @@ def entry_of(row: sqlite3.Row) -> Entry:
 
 def _bare(data: Mapping[str, Any]) -> Any:
     """The plan alone: who planned it and how sure it was is not part of a demonstration."""
-    return replace(plan_from_json(data), confidence=0.0, planner="", rests_on=())
+    return replace(plan_from_json(data), confidence=0.0, expected_f1=None, planner="", rests_on=())
 
 
 def _values(entry: Entry) -> tuple[object, ...]:

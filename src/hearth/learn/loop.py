@@ -24,7 +24,7 @@ from hearth.learn.teacher import entry_from
 from hearth.planning.agreement import Agreements, Comparison, comparison
 from hearth.planning.agreement import note as note_agreement
 from hearth.planning.cascade import CONFIDENT
-from hearth.planning.deferring import Costs, is_drawn, learn_threshold
+from hearth.planning.deferring import Costs, is_drawn, is_sure, learn_threshold
 from hearth.protocols import Planner, Teacher
 from hearth.types import Context, Episode, Plan, Refusal, ToolSpec
 
@@ -115,7 +115,7 @@ class _Run:
         self._options = options
         self._planner = planner
         self._context = context
-        self._thresholds: dict[str, float] = {}
+        self._thresholds: dict[str, float | None] = {}
         self.n_asked = self.n_answered = self.n_agreed = self.n_compared = 0
         self.unasked = ""
 
@@ -134,7 +134,7 @@ class _Run:
         for episode in found.questions:
             plan, drawn = episode.plan, self._is_drawn(episode)
             went_wrong = plan is None or reasons[episode.id] != harvesting.ONLY_READ
-            if went_wrong or drawn or (plan is not None and plan.confidence < self._threshold(plan.planner)):
+            if went_wrong or drawn or (plan is not None and not self._is_sure(plan)):
                 chosen.append((episode, drawn))
         return chosen
 
@@ -180,17 +180,16 @@ class _Run:
         self._settle(episode.id, entry, compared, "asked")
 
     def _compared(self, plan: Plan, by: str, label: Plan | Refusal, episode: Episode, drawn: bool) -> Comparison:
-        is_sure = plan.confidence >= self._threshold(plan.planner)
-        share = max(self._options.compared_share, 1e-6) if is_sure else 1.0
+        share = max(self._options.compared_share, 1e-6) if self._is_sure(plan) else 1.0
         return comparison(
             episode.request, plan, by, label, self._state.tools, share=share, is_drawn=drawn, episode=episode.id
         )
 
-    def _threshold(self, planner: str) -> float:
-        if planner not in self._thresholds:
-            learnt = learn_threshold(Agreements(self._state.store).outcomes(planner), self._options.costs)
-            self._thresholds[planner] = self._options.confident if learnt is None else learnt.value
-        return self._thresholds[planner]
+    def _is_sure(self, plan: Plan) -> bool:
+        if plan.planner not in self._thresholds:
+            learnt = learn_threshold(Agreements(self._state.store).outcomes(plan.planner), self._options.costs)
+            self._thresholds[plan.planner] = None if learnt is None else learnt.value
+        return is_sure(plan, self._thresholds[plan.planner], self._options.confident)
 
     def _settle(
         self, episode: str, entry: Entry | None, compared: tuple[Comparison, ...] | list[Comparison], outcome: str

@@ -326,7 +326,7 @@ def entry_from(
     request: Request, plan: Plan, teacher: str, *, id: str, source: str, episode: str = "", tools: Iterable[str] = ()
 ) -> Entry:
     """What is learnt from a teacher's plan."""
-    bare = replace(plan, confidence=0.0, planner="", rests_on=(), offer=None)
+    bare = replace(plan, confidence=0.0, expected_f1=None, planner="", rests_on=(), offer=None)
     demonstration = Demonstration(id, request.text, bare, tuple(tools), source, request.now)
     label = Label(frozenset({"owner", "teacher"} if source == "teacher" else {"owner"}))
     return Entry(demonstration, label, teacher, episode=episode)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from hearth.plan_format import encode_argument, plan_to_json
 from hearth.planning.check import canonical
-from hearth.planning.deferring import Outcome
+from hearth.planning.deferring import Outcome, sureness
 from hearth.store import Store
 from hearth.types import Plan, Refusal, Request, Step, ToolSpec
 
@@ -76,7 +76,7 @@ def note(cursor: sqlite3.Cursor, made: Comparison) -> None:
             made.episode,
             made.request.encode("utf-8", "replace").decode(),
             made.planner,
-            made.plan.confidence,
+            sureness(made.plan),
             json.dumps(plan_to_json(made.plan)),
             made.teacher,
             json.dumps(answer),

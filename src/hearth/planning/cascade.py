@@ -13,7 +13,7 @@ from pathlib import Path
 from hearth.config import Settings
 from hearth.errors import PlannerError
 from hearth.planning.agreement import Agreements, comparison
-from hearth.planning.deferring import Costs, is_drawn, learn_threshold
+from hearth.planning.deferring import Costs, is_drawn, is_sure, learn_threshold
 from hearth.planning.recall import OWNERS_WORD
 from hearth.planning.stored import StoredPlanner
 from hearth.protocols import Encoder, Planner
@@ -58,16 +58,20 @@ class Cascade:
         self._agreements = agreements
         self._costs = costs or Costs()
         self._compared_share = compared_share if teacher is not None and agreements is not None else 0.0
-        self._thresholds: dict[str, float] = {}
+        self._thresholds: dict[str, float | None] = {}
 
-    def threshold(self, planner: str) -> float:
-        """How sure a plan of this planner must be to be taken without asking further."""
+    def threshold(self, planner: str) -> float | None:
+        """How sure a plan of this planner must be to be taken without asking further, as learnt (`deferring.sureness`);
+        None while too little is known: `confident` holds."""
         if self._agreements is None or self.teacher is None:
-            return self.confident
+            return None
         if planner not in self._thresholds:
             learnt = learn_threshold(self._agreements.outcomes(planner), self._costs)
-            self._thresholds[planner] = self.confident if learnt is None else learnt.value
+            self._thresholds[planner] = None if learnt is None else learnt.value
         return self._thresholds[planner]
+
+    def _is_sure(self, plan: Plan) -> bool:
+        return is_sure(plan, self.threshold(plan.planner), self.confident)
 
     def plan(self, request: Request, context: Context, tools: Mapping[str, ToolSpec]) -> Plan | Refusal:
         """The first sure and complete plan, else the best answer any planner gave.
@@ -87,15 +91,15 @@ class Cascade:
                 continue
             if isinstance(answer, Refusal) and answer.planner == OWNERS_WORD:
                 return answer
-            is_sure = False
+            sure = False
             if isinstance(answer, Plan) and not answer.unserved:
                 proposed.append(answer)
-                is_sure = answer.confidence >= self.threshold(answer.planner)
-                if is_sure and not drawn:
+                sure = self._is_sure(answer)
+                if sure and not drawn:
                     return answer
             if best is None or _rank(answer) > _rank(best):
                 best = answer
-            if is_sure or not request.text.strip():
+            if sure or not request.text.strip():
                 break  # the teacher alone is wanted, or there is nothing a further planner could read
         if self.teacher is not None and request.text.strip():
             try:
@@ -122,8 +126,7 @@ class Cascade:
         if self._agreements is None or self.teacher is None:
             return
         for plan in proposed:
-            is_sure = plan.confidence >= self.threshold(plan.planner)
-            share = max(self._compared_share, 1e-6) if is_sure else 1.0
+            share = max(self._compared_share, 1e-6) if self._is_sure(plan) else 1.0
             made = comparison(request, plan, self.teacher.name, answer, tools, share=share, is_drawn=drawn)
             self._agreements.note(made)
             self._thresholds.pop(plan.planner, None)

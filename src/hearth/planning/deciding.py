@@ -43,6 +43,12 @@ def least_risk(found: Sequence[Sequence_], p: NDArray[np.float64]) -> int:
     return int((gain @ p).argmax())
 
 
+def overlap(mine: Sequence_, theirs: Sequence_) -> float:
+    """Node-F1 of two plans' tools: 1 for the same set."""
+    a, b = set(mine), set(theirs)
+    return 2 * len(a & b) / max(len(a) + len(b), 1)
+
+
 def as_taught(found: Sequence[Sequence_], p: NDArray[np.float64], evidence: Evidence) -> NDArray[np.float64]:
     """Probabilities when this very request was taught: mostly what was taught for it, whatever a model trained earlier
     thinks. Other requests' are left as they are."""

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hearth.types import Plan
+
 ALWAYS_ASK = math.inf
 """A threshold that no confidence reaches."""
 _GRID = tuple(k / 100 for k in range(99, -1, -1))
@@ -24,11 +26,23 @@ _STARTS = (0.95, 0.85, 0.7, 0.5)
 want of observations that sure."""
 
 
+def sureness(plan: Plan) -> float:
+    """What is compared with a learnt threshold: how much of the plan is expected to be right where its planner says so
+    (it tells better which plans a teacher would mend), else its confidence."""
+    return plan.confidence if plan.expected_f1 is None else plan.expected_f1
+
+
+def is_sure(plan: Plan, learnt: float | None, confident: float) -> bool:
+    """Whether a plan may run unasked: by the learnt threshold, or by its confidence alone until there is one."""
+    return plan.confidence >= confident if learnt is None else sureness(plan) >= learnt
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """One plan that was compared with the teacher's."""
 
     confidence: float
+    """Its `sureness`."""
     is_right: bool
     share: float = 1.0
     """How likely it was to be compared: 1 for a plan too unsure to run unasked, the lot's share for a sure one."""

@@ -119,7 +119,8 @@ class Drafter:
         steps, missing = self.fill(chosen.tools, text, now, tools)
         if not self.links_by_reference:
             steps = _linked(steps, chosen)
-        return Draft(Plan(steps, ranking.confidence, Student.name, ranking.rests_on), missing)
+        expected = min(1.0, ranking.expected_f1())
+        return Draft(Plan(steps, ranking.confidence, Student.name, ranking.rests_on, expected_f1=expected), missing)
 
     def fill(
         self, names: Sequence[str], text: str, now: dt.datetime | None, tools: Mapping[str, ToolSpec]

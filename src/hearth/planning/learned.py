@@ -104,9 +104,12 @@ class LearnedPlanner:
             share = 1.0 if place == 0 else min(1.0, candidate.probability / max(likeliest, 1e-9))
             if share < _LEAST_SHARE:
                 continue
-            answer = self._filled(candidate, ranking.confidence * share, request, context, tools)
+            sure = ranking.confidence * share
+            answer = self._filled(candidate, sure, request, context, tools)
             if isinstance(answer, Plan):
-                return replace(answer, rests_on=ranking.rests_on)
+                found = answer.confidence / max(sure, 1e-9)  # how sure of its arguments
+                expected = round(min(1.0, max(ranking.expected_f1(place), sure)) * found, 4)
+                return replace(answer, rests_on=ranking.rests_on, expected_f1=expected)
             asked = asked or answer
         return asked or Refusal("out_of_scope", _UNSURE, planner=self.name)
 

@@ -26,7 +26,7 @@ from hearth.models.features import UNIT
 from hearth.models.heads import Heads
 from hearth.planning import student_file
 from hearth.planning.candidates import Counts, Evidence, Grounds, Sequence_, candidates, possible
-from hearth.planning.deciding import as_taught, least_risk, sureness_signs
+from hearth.planning.deciding import as_taught, least_risk, overlap, sureness_signs
 from hearth.planning.fitting import LEAST_TAUGHT, N_CHOSEN, UNTAUGHT, Joining, Lessons, fit, one_by_one
 from hearth.planning.neighbourhood import Neighbourhood
 from hearth.planning.reading import FloatRows, Reader, Reading, ReadingOptions
@@ -81,6 +81,13 @@ class Ranking:
     """Calibrated chance that the first has the right set of tools."""
     rests_on: tuple[str, ...]
     """Ids of the demonstrations nearest to the request."""
+
+    def expected_f1(self, place: int = 0) -> float:
+        """How much of a candidate's tools is expected to be right, under the probabilities of all; 0 without any."""
+        if not self.candidates:
+            return 0.0
+        mine = self.candidates[place].tools
+        return sum(one.probability * overlap(mine, one.tools) for one in self.candidates)
 
 
 class Student:
