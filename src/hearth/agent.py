@@ -154,7 +154,7 @@ class Agent:
 
         answer = compose(plan, refusal, ruling, results, self.tools.specs, request.now)
         if self.model is not None and _words_answers(self.model, self.settings):
-            answer = reword(answer, request.text, self.model)
+            answer = reword(answer, request.text, self.model, results)
         episode = Episode(
             id=episode_id,
             request=request,
