@@ -31,7 +31,7 @@ from typing import Any, Literal
 
 from hearth.errors import BadResult, RegistryError, WrongType
 from hearth.protocols import CallContext
-from hearth.types import Effect, Parameter, Plain, ToolSpec
+from hearth.types import Effect, FieldOrigin, Parameter, Plain, ToolSpec
 
 # ── Markers ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -47,6 +47,9 @@ class _SinkMark:
 
 
 Sink = _SinkMark()
+
+ID_IS_A_KEY: Mapping[str, FieldOrigin] = {"id": FieldOrigin("device", ())}
+"""Origins of a record whose `id` only names it: it is this device's, whoever wrote the rest."""
 
 # ── Values ────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -235,6 +238,8 @@ def tool(
     *,
     effect: Effect = "none",
     source: str = "device",
+    origins: Mapping[str, FieldOrigin] | None = None,
+    unconfirmed: str = "",
     domain: str = "",
     name: str = "",
     timeout_s: float = 30.0,
@@ -247,13 +252,15 @@ def tool(
     """Make a tool of the function below (see the module's example).
 
     Raises:
-        RegistryError: No docstring, a parameter without annotation, or a signature a plan cannot express.
+        RegistryError: No docstring, a parameter without annotation, a signature a plan cannot express, or origins of
+            fields or parameters that are not there.
     """
 
     def wrap(function: Callable[..., object]) -> FunctionTool:
         parameters, context_name = _parameters(function)
         summary, _, examples = _docstring(function)
         returns, fields = _returns(function)
+        _check_origins(function.__name__, origins or {}, fields, [p.name for p in parameters])
         spec = ToolSpec(
             name=name or function.__name__,
             description=summary,
@@ -262,6 +269,8 @@ def tool(
             fields=fields,
             effect=effect,
             source=source,
+            origins=origins or {},
+            unconfirmed=unconfirmed,
             domain=domain or function.__module__.rpartition(".")[2],
             timeout_s=timeout_s,
             n_retries=n_retries,
@@ -273,6 +282,18 @@ def tool(
         return FunctionTool(function, spec, context_name, undo)
 
     return wrap
+
+
+def _check_origins(
+    tool_name: str, origins: Mapping[str, FieldOrigin], fields: Mapping[str, str], parameters: list[str]
+) -> None:
+    """A misspelled field would silently carry the label of something else."""
+    for name, origin in origins.items():
+        absent = [f for f in (name, origin.same_as) if f and f not in fields]
+        absent += [p for p in origin.made_of or () if p not in parameters]
+        if absent:
+            known = ", ".join([*fields, *parameters]) or "none"
+            raise RegistryError(f"tool {tool_name!r}: origins name {absent[0]!r}; its fields and parameters: {known}")
 
 
 def _docstring(function: Callable[..., object]) -> tuple[str, dict[str, str], tuple[str, ...]]:

@@ -367,6 +367,7 @@ def episode_to_json(episode: Episode) -> dict[str, Plain]:
         "duration_ms": round(episode.duration_ms, 3),
         "planning_ms": round(episode.planning_ms, 3),
         "repair_rounds": episode.rounds,
+        "asked": [{"question": asked.question, "answer": asked.answer} for asked in episode.asked],
     }
 
 
@@ -376,6 +377,7 @@ def _result_to_json(result: StepResult) -> dict[str, Plain]:
         "status": result.status,
         "value": result.value,
         "sources": [*sorted(result.label.sources)],
+        "field_sources": {name: [*sorted(label.sources)] for name, label in result.fields.items()},
         "error": result.error,
         "error_kind": result.error_kind,
         "duration_ms": round(result.duration_ms, 3),

@@ -14,7 +14,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from hearth.types import (
+    PUBLIC,
     Context,
+    Effect,
     Label,
     Plain,
     Plan,
@@ -25,6 +27,8 @@ from hearth.types import (
 )
 
 if TYPE_CHECKING:
+    import ssl
+
     import httpx
     import numpy as np
     from numpy.typing import NDArray
@@ -70,6 +74,23 @@ class LanguageModel(Protocol):
 
         Raises:
             PlannerError: Unreachable, refused, or not answered in time.
+        """
+        ...
+
+
+@runtime_checkable
+class SamplingModel(Protocol):
+    """A language model that can be asked for several answers at once."""
+
+    name: str
+
+    def sample(
+        self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, object] | None = None, n: int = 1
+    ) -> tuple[str, ...]:
+        """Up to `n` answers, at least one; drawn, so that they may differ.
+
+        Raises:
+            PlannerError: As `LanguageModel.complete`.
         """
         ...
 
@@ -174,14 +195,29 @@ class MemoryHit:
     score: float
 
 
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """On whose behalf something leaves: the step of the plan, what its data are, under which rule it runs."""
+
+    step: int | None = None
+    tool: str = ""
+    effect: Effect = "none"
+    """What a step sends whose effect is a change or a sending was ruled on with the plan, by name and value."""
+    rule: str = ""
+    label: Label = PUBLIC
+    """Of all the call was handed: what it sends can hold no more."""
+
+
 class Egress(Protocol):
     """The only door to the network. Closed unless the owner's policy names the host."""
 
-    def transport(self, reason: str) -> httpx.BaseTransport:
-        """An httpx transport that refuses hosts not in policy and records every request in the disclosure log.
+    def transport(self, reason: str, *, is_web: bool = False) -> httpx.BaseTransport:
+        """An httpx transport that refuses hosts not in policy and writes every request into the ledger first.
 
+        Args:
+            is_web: The addresses asked for may be a stranger's words: public hosts over TLS only.
         Raises (on use):
-            EgressError: The host is not allowed; nothing was sent.
+            EgressError: The host is not allowed, may not read the data, or its budget is used up; nothing was sent.
         """
         ...
 
@@ -189,12 +225,31 @@ class Egress(Protocol):
         """Let a library that opens its own sockets (IMAP, SMTP) reach one host while the block runs.
 
         Raises:
-            EgressError: The host is not allowed; nothing was sent.
+            EgressError: As for `transport`; nothing was sent.
         """
         ...
 
-    def record(self, host: str, payload: bytes, reason: str) -> None:
-        """Write down bytes that a library sent inside a permit."""
+    def record(self, host: str, payload: bytes, reason: str, *, tls: str = "") -> None:
+        """Write down bytes that a library is about to send inside a permit.
+
+        Args:
+            tls: Version and cipher of its connection, where known.
+        Raises:
+            EgressError: As for `transport`; they must not be sent.
+        """
+        ...
+
+    def tls(self, host: str) -> ssl.SSLContext:
+        """For a library that opens its own sockets: certificates checked, with the authority the owner trusts for this
+        host beside the public ones."""
+        ...
+
+    def spent(self, host: str, n_tokens: int, reason: str) -> None:
+        """Write down what an answer cost, towards the host's budget."""
+        ...
+
+    def on_behalf(self, cause: Cause) -> Egress:
+        """The same door for one call; only the guard's monitor says whose."""
         ...
 
 
@@ -216,6 +271,9 @@ class CallContext:
     notices: list[str] = field(default_factory=list)
     """A tool adds sentences that the owner must see beside the result: what was left out (an unreadable file, more than
     can be listed) or is not current (the server was unreachable). Fresh for every call."""
+    origins: dict[str, str] = field(default_factory=dict)
+    """A tool notes records of its result that come from elsewhere than its spec says: id → source (an invitation is a
+    `message` in a calendar). Fresh for every call."""
 
 
 @runtime_checkable

@@ -51,6 +51,10 @@ def episode_lines(episode: Episode, tools: Mapping[str, ToolSpec]) -> list[str]:
         lines.append(f"  no plan ({episode.refusal.kind.replace('_', ' ')})")
     if episode.ruling is not None:
         lines.append(f"  ruling    {episode.ruling.verdict}: {short(episode.ruling.reason)}")
+    if episode.asked:
+        n = len(episode.asked)
+        answers = ", ".join(asked.answer for asked in episode.asked)
+        lines.append(f"  asked     {n} question{'' if n == 1 else 's'} (answered: {answers})")
     if episode.plan is not None and episode.results:
         lines.append("  results")
         lines += [f"    {result_line(episode, result)}" for result in episode.results]

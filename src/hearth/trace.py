@@ -28,6 +28,7 @@ from hearth.store import Store
 from hearth.types import (
     PUBLIC,
     Answer,
+    Asked,
     Disclosure,
     Effect,
     Episode,
@@ -179,13 +180,14 @@ class Trace:
                 )
             cursor.execute(
                 "UPDATE episode SET status='finished', answer_json=?, disclosures_json=?, planning_ms=?,"
-                " duration_ms=?, rounds=? WHERE number=?",
+                " duration_ms=?, rounds=?, questions_json=? WHERE number=?",
                 (
                     _dumps(_answer_to_json(episode.answer)),
                     _dumps([[d.host, d.n_bytes, d.reason, moment_text(d.at)] for d in episode.disclosures]),
                     episode.planning_ms,
                     episode.duration_ms,
                     episode.rounds,
+                    _dumps([[asked.question, asked.answer] for asked in episode.asked]),
                     number,
                 ),
             )
@@ -291,6 +293,7 @@ class Trace:
             status=row["status"],
             value=json.loads(text) if text else None,
             label=label_from_text(row["label"]),
+            fields={name: label_from_text(text) for name, text in json.loads(row["fields_json"]).items()},
             error=_text(row["error"]),
             error_kind=row["error_kind"],
             duration_ms=row["duration_ms"],
@@ -315,6 +318,7 @@ class Trace:
             duration_ms=row["duration_ms"],
             planning_ms=row["planning_ms"],
             rounds=row["rounds"],
+            asked=tuple(Asked(question, answer) for question, answer in json.loads(row["questions_json"])),
         )
 
 
@@ -324,16 +328,16 @@ _START = (
     "INSERT INTO step (place, tool, key, effect, arguments_json, started) VALUES (?, ?, ?, ?, ?, ?)"
     " ON CONFLICT (place) DO UPDATE SET tool=excluded.tool, key=excluded.key, effect=excluded.effect,"
     " arguments_json=excluded.arguments_json, started=coalesce(started, excluded.started), finished_unix_s=NULL,"
-    " status=NULL, value_json=NULL, value_hash=NULL, label='', error='', error_kind=''"
+    " status=NULL, value_json=NULL, value_hash=NULL, label='', fields_json='{}', error='', error_kind=''"
 )
 _END = (
     "INSERT INTO step (place, key, finished_unix_s, status, value_json, value_hash, label, error, error_kind,"
-    " duration_ms, n_attempts, notices_json) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    " duration_ms, n_attempts, notices_json, fields_json) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
     " ON CONFLICT (place) DO UPDATE SET key=coalesce(nullif(excluded.key, ''), key),"
     " finished_unix_s=excluded.finished_unix_s,"
     " status=excluded.status, value_json=excluded.value_json, value_hash=excluded.value_hash, label=excluded.label,"
     " error=excluded.error, error_kind=excluded.error_kind, duration_ms=excluded.duration_ms,"
-    " n_attempts=excluded.n_attempts, notices_json=excluded.notices_json"
+    " n_attempts=excluded.n_attempts, notices_json=excluded.notices_json, fields_json=excluded.fields_json"
 )
 
 
@@ -358,6 +362,7 @@ def _write_result(cursor: sqlite3.Cursor, place: int, result: StepResult, value:
             result.duration_ms,
             result.n_attempts,
             _dumps(result.notices) if result.notices else "[]",
+            _dumps({name: label_text(label) for name, label in result.fields.items()}) if result.fields else "{}",
         ),
     )
 

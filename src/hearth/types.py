@@ -82,8 +82,9 @@ class Label:
     """
 
     sources: frozenset[str] = frozenset()
-    """Origins: `owner` (typed by the owner), `device` (records the owner keeps), `contacts`, `message` (incoming
-    mail or chat), `web`, `file`, `sensor`, `teacher`, `model`, `memory`, or `tool:NAME`."""
+    """Origins: `owner` (typed by the owner), `device` (records made here), `contacts` (cards the owner keeps),
+    `message` (incoming mail, chat or invitation), `web`, `file` (what was found on the disk), `sensor`, `teacher`,
+    `model`, `memory`, or `tool:NAME`."""
     readers: frozenset[str] | None = ANYONE
     """Who may read the value; None is anyone, an empty set is nobody but this device."""
 
@@ -101,11 +102,18 @@ class Label:
 
     @property
     def is_trusted(self) -> bool:
-        """True when no source is one that a stranger can write."""
-        return not (self.sources & UNTRUSTED_SOURCES)
+        """True when every source is one that only the owner can write; a source nobody knows is not."""
+        return self.sources <= TRUSTED_SOURCES
+
+    @property
+    def strangers(self) -> frozenset[str]:
+        """The sources that a stranger can write."""
+        return self.sources - TRUSTED_SOURCES
 
 
-UNTRUSTED_SOURCES = frozenset({"message", "web", "sensor", "teacher", "model", "memory"})
+TRUSTED_SOURCES = frozenset({"owner", "device", "contacts"})
+"""Sources that only the owner writes. Every other one, unknown names included, may be a stranger's."""
+UNTRUSTED_SOURCES = frozenset({"message", "web", "file", "sensor", "teacher", "model", "memory"})
 """Sources that a stranger can write. Memory is one: what was remembered may have been a stranger's words."""
 OWNER = Label(frozenset({"owner"}), frozenset())
 PUBLIC = Label()
@@ -167,6 +175,18 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
+class FieldOrigin:
+    """Where one field of a result comes from, where that is not what is true of the whole result."""
+
+    source: str = ""
+    """Its source; empty: the tool's."""
+    made_of: tuple[str, ...] | None = None
+    """The parameters it is made of, so that the labels of others do not flow into it; None: all."""
+    same_as: str = ""
+    """The field whose label it has: a draft's id is as trusted as the recipients it stands for."""
+
+
+@dataclass(frozen=True, slots=True)
 class ToolSpec:
     """A tool as the planner, the policy and the owner see it: never its code."""
 
@@ -180,6 +200,10 @@ class ToolSpec:
     effect: Effect = "none"
     source: str = "device"
     """The label source its results carry, beside those of its arguments."""
+    origins: Mapping[str, FieldOrigin] = field(default_factory=dict)
+    """Fields of the result that come from elsewhere than the rest of it."""
+    unconfirmed: str = ""
+    """The source of a record that the owner neither made through Hearth nor confirmed; empty: as `source`."""
     domain: str = ""
     timeout_s: float = 30.0
     n_retries: int = 0
@@ -196,9 +220,6 @@ class ToolSpec:
     """What is said of an empty list or None, e.g. `No events found.`"""
     field_texts: Mapping[str, str] = field(default_factory=dict)
     """What fields of the result hold, in words, where the tool's file says so."""
-    field_sources: Mapping[str, str] = field(default_factory=dict)
-    """For fields of the result that come from elsewhere than `source`: field name → label source, e.g. a mail's `id` is
-    this device's own while its `sender` is whatever the message says."""
 
     def parameter(self, name: str) -> Parameter | None:
         return next((p for p in self.parameters if p.name == name), None)
@@ -277,6 +298,8 @@ class Plan:
     """With `unserved`: the nearest thing offered for those parts."""
     expected_f1: float | None = None
     """How much of its tools is expected to be right (Node-F1), where the planner weighed several plans; in [0, 1]."""
+    considered: tuple[tuple[tuple[str, ...], float], ...] = ()
+    """Where a teacher gave several plans: the tools of each, in order, with its share; the chosen one first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,6 +345,15 @@ class Ruling:
     """The rule that decided, e.g. `policy.send_mail` or `default`."""
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One question that was put to the owner."""
+
+    question: str
+    answer: Literal["once", "always", "no", "never", "nobody"]
+    """`nobody`: there was nobody to ask, so nothing was agreed to."""
+
+
 StepStatus = Literal["done", "failed", "skipped", "denied", "unknown"]
 """`unknown`: a sending step was cut off and may or may not have had its effect. `skipped`: a step it needs did not
 end well, or the run was cancelled."""
@@ -345,6 +377,8 @@ class StepResult:
     """Idempotency key of the call."""
     notices: tuple[str, ...] = ()
     """What the owner must see beside the result: what was left out, or is not current."""
+    fields: Mapping[str, Label] = field(default_factory=dict)
+    """Labels of single fields of the value (of all its records together); a field that is absent has `label`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -393,3 +427,5 @@ class Episode:
     planning_ms: float = 0.0
     rounds: int = 0
     """Repair rounds used."""
+    asked: tuple[Asked, ...] = ()
+    """The questions the owner was asked before and while it ran."""

@@ -1,4 +1,4 @@
-"""A step's references become the values they point at, each with the label of the result it comes from.
+"""A step's references become the values they point at, each with the label of the field it comes from.
 
 Pure functions. `<node-2.email>` walks the fields of a result; where a list stands and one value is wanted, a list of
 one is that one, an empty list is NotFound, and several are Ambiguous, named so that the owner can choose. A text
@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 from hearth.errors import Ambiguous, BadReference, NotFound
 from hearth.functions import parse_duration
-from hearth.guard.labels import Value
+from hearth.guard.labels import Value, field_of
 from hearth.types import OWNER, Argument, Parameter, Plain, Plan, Ref, Step, StepResult, ToolSpec
 
 MAX_NAMED = 5
@@ -52,7 +52,8 @@ def _bound(
         nonlocal label
         if isinstance(value, Ref):
             result = results[value.step]
-            label = result.label if label is None else label.join(result.label)
+            pointed_at = result.fields.get(field_of(value), result.label)
+            label = pointed_at if label is None else label.join(pointed_at)
             return _Reference(plan, step, parameter, value, tools).resolve(result.value, kind)
         inner = kind[5:-1] if kind.startswith("list[") else "any"
         if isinstance(value, list):

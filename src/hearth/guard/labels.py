@@ -1,21 +1,43 @@
-"""Labels follow the data: no step and no argument ever has fewer sources than the values it was made from.
+"""Labels follow the data: no step, field or argument ever has fewer sources than the values it was made from.
 
-Pure functions over a plan and its tools. `predict` says before anything runs which label each value will carry, from
-where its references point; the monitor computes the labels of real values by the same join.
+Pure functions over a plan and its tools. A result has one label for the whole and one for each field that its tool
+declares apart (`ToolSpec.origins`): `<node-2.sender>` carries the label of the sender, not of the mail. `predict` says
+before anything runs which labels values will carry; the monitor computes those of real values by the same join.
 
-Covered: flows through arguments, nested lists and records included.
+What a record turns out to be is known only when it is read: a sender may be in the owner's contacts, a note may have
+been made through Hearth. `predict` therefore gives two labels, the worst and the best there can be.
+
+Covered: flows through arguments, fields, nested lists and records; several records join into one label per field.
 Not covered: what a step tells by running at all (a plan is fixed before any result is seen, so a result decides whether
-a later step runs only by failing); labels of single fields (a record carries one label).
+a later step runs only by failing); which of several records was chosen, where a stranger's text decided a search.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, reduce
+from types import MappingProxyType
 
 from hearth.errors import BadReference, Cycle, UnknownTool
-from hearth.types import ANYONE, OWNER, PUBLIC, Argument, Label, Plain, Plan, Ref, Step, ToolSpec
+from hearth.types import (
+    ANYONE,
+    OWNER,
+    PUBLIC,
+    TRUSTED_SOURCES,
+    Argument,
+    FieldOrigin,
+    Label,
+    Plain,
+    Plan,
+    Ref,
+    Step,
+    ToolSpec,
+)
+
+NO_FIELDS: Mapping[str, Label] = MappingProxyType({})
+VOUCHED_TYPES = frozenset({"EmailAddress", "PhoneNumber"})
+"""Types of values that the contact book can vouch for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,15 +46,27 @@ class Value:
 
     data: Plain
     label: Label
+    fields: Mapping[str, Label] = field(default_factory=lambda: NO_FIELDS)
+    """Labels of its fields where they differ from `label`."""
+
+    def field_label(self, name: str) -> Label:
+        """The label of one field; of one that was not declared apart, that of the whole."""
+        return self.fields.get(name, self.label)
 
 
 @dataclass(frozen=True, slots=True)
 class StepLabels:
-    """The labels a step will have."""
+    """The labels a step will have at worst."""
 
     arguments: Mapping[str, Label]
     """By parameter name."""
     result: Label
+    best: Mapping[str, Label] = field(default_factory=lambda: NO_FIELDS)
+    """Of arguments that may turn out more trustworthy once the record is read: their label then."""
+
+    def may_turn_out_trusted(self, name: str) -> bool:
+        """Whether the argument is a stranger's only as long as nothing is known of the record it comes from."""
+        return name in self.best and self.best[name].is_trusted
 
 
 PUBLIC_SOURCES = frozenset({"web"})
@@ -44,33 +78,105 @@ def join_all(labels: Iterable[Label]) -> Label:
     return reduce(Label.join, labels, PUBLIC)
 
 
-def source_label(spec: ToolSpec) -> Label:
-    """What a tool adds to everything it returns."""
-    return _label_of(spec.source)
-
-
 @cache
-def _label_of(source: str) -> Label:
+def label_of(source: str) -> Label:
+    """The label of what comes from one source."""
     return Label(frozenset({source}), ANYONE if source in PUBLIC_SOURCES else frozenset())
 
 
-def result_label(spec: ToolSpec, arguments: Iterable[Label]) -> Label:
-    """Label of a result: of its origin and of everything it was made from."""
-    label = source_label(spec)
-    for argument in arguments:
-        label = argument.join(label)
-    return label
+@cache
+def _label_of_all(sources: frozenset[str]) -> Label:
+    return join_all(label_of(source) for source in sorted(sources))
 
 
-def argument_label(step: Step, name: str, results: Mapping[int, Label]) -> Label:
-    """Label of one argument, given the labels of the results it may refer to.
+def vouched(label: Label) -> Label:
+    """`label` of a value that stands in the owner's own contacts: a stranger may have named it, but cannot own it.
 
-    What is not a reference was read in the owner's request: planners see nothing a stranger wrote.
+    The one place where a source is taken off a label; only the monitor does it, after looking the value up.
     """
-    value = step.arguments[name]
-    if isinstance(value, Ref):
-        return results[value.step]
-    return reduce(Label.join, (results[ref.step] for ref in refs_in(value)), OWNER)
+    return Label((label.sources & TRUSTED_SOURCES) | {"contacts"}, label.readers)
+
+
+# ── Results ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class ResultLabels:
+    """Labels of one result: of the whole, and of the fields that differ."""
+
+    whole: Label
+    fields: Mapping[str, Label]
+
+
+def result_labels(
+    spec: ToolSpec, arguments: Mapping[str, Label], sources: frozenset[str] | None = None
+) -> ResultLabels:
+    """Labels of a result: of its origin and of everything it was made from.
+
+    Args:
+        sources: What is known of its records, instead of the tool's own source. A record of a stranger taints all its
+            fields, but for those made of nothing (`made_of=()`): an id is a key and no more, whoever chose it.
+    """
+    origin = label_of(spec.source) if sources is None else _label_of_all(sources or frozenset({spec.source}))
+    made_of = join_all(arguments.values())
+    whole = made_of.join(origin)
+    if not spec.origins:
+        return ResultLabels(whole, NO_FIELDS)
+    taint = origin if sources is not None and not origin.is_trusted else PUBLIC
+    fields: dict[str, Label] = {}
+    for name in _named(spec):
+        declared = spec.origins.get(_followed(spec, name))
+        parts = declared.made_of if declared is not None else None
+        own = label_of(declared.source) if declared is not None and declared.source else origin
+        if parts != ():
+            own = own.join(taint)
+        inputs = made_of if parts is None else join_all(arguments[part] for part in parts if part in arguments)
+        fields[name] = inputs.join(own)
+    whole = join_all((whole, *fields.values()))
+    return ResultLabels(whole, fields)
+
+
+@cache
+def _names(fields: tuple[str, ...], origins: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*fields, *origins)))
+
+
+def _named(spec: ToolSpec) -> tuple[str, ...]:
+    """The fields that have a label of their own: all, so that one without a declaration does not take the join."""
+    return _names(tuple(spec.fields), tuple(spec.origins))
+
+
+def _followed(spec: ToolSpec, name: str) -> str:
+    """The field whose declaration counts for `name`."""
+    declared = spec.origins.get(name)
+    return declared.same_as if declared is not None and declared.same_as else name
+
+
+def with_vouched(spec: ToolSpec, labels: ResultLabels, names: Iterable[str]) -> ResultLabels:
+    """`labels` after the contact book vouched for every value of the fields `names`, and of those that follow them."""
+    wanted = frozenset(names)
+    fields = {
+        name: vouched(label) if _followed(spec, name) in wanted else label for name, label in labels.fields.items()
+    }
+    return ResultLabels(labels.whole, fields)
+
+
+def vouchable(spec: ToolSpec) -> tuple[str, ...]:
+    """Fields whose values the contact book can vouch for."""
+    return tuple(name for name, kind in spec.fields.items() if item_type(kind) in VOUCHED_TYPES)
+
+
+def item_type(kind: str) -> str:
+    """`X` of `list[X]`, else `kind` itself."""
+    return kind[5:-1] if kind.startswith("list[") else kind
+
+
+def result_label(spec: ToolSpec, arguments: Iterable[Label]) -> Label:
+    """Label of a whole result whose records nothing more is known of."""
+    return result_labels(spec, {str(k): label for k, label in enumerate(arguments)}).whole
+
+
+# ── Plans ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def refs_in(value: Argument) -> tuple[Ref, ...]:
@@ -78,6 +184,28 @@ def refs_in(value: Argument) -> tuple[Ref, ...]:
     if isinstance(value, Ref):
         return (value,)
     return Step("", {"": value}).refs() if isinstance(value, list | dict) else ()
+
+
+def field_of(ref: Ref) -> str:
+    """The field of the result that a reference points at; empty for the whole. Places in a list are no fields."""
+    return next((part for part in ref.path if not part.lstrip("-").isdigit()), "")
+
+
+def label_at(ref: Ref, results: Mapping[int, ResultLabels]) -> Label:
+    """The label of what a reference points at."""
+    labels = results[ref.step]
+    return labels.fields.get(field_of(ref), labels.whole)
+
+
+def argument_label(step: Step, name: str, results: Mapping[int, ResultLabels]) -> Label:
+    """Label of one argument, given the labels of the results it may refer to.
+
+    What is not a reference was read in the owner's request: planners see nothing a stranger wrote.
+    """
+    value = step.arguments[name]
+    if isinstance(value, Ref):
+        return label_at(value, results)
+    return reduce(Label.join, (label_at(ref, results) for ref in refs_in(value)), OWNER)
 
 
 def predict(plan: Plan, tools: Mapping[str, ToolSpec]) -> tuple[StepLabels, ...]:
@@ -88,17 +216,37 @@ def predict(plan: Plan, tools: Mapping[str, ToolSpec]) -> tuple[StepLabels, ...]
         BadReference: A reference points outside the plan.
         Cycle: Steps wait for each other.
     """
-    results: dict[int, Label] = {}
+    worst: dict[int, ResultLabels] = {}
+    best: dict[int, ResultLabels] = {}
     found: dict[int, StepLabels] = {}
     for index in run_order(plan):
         step = plan.steps[index]
         spec = tools.get(step.tool)
         if spec is None:
             raise UnknownTool(f"step {index} calls {step.tool!r}, which is no tool", step=index)
-        arguments = {name: argument_label(step, name, results) for name in step.arguments}
-        results[index] = result_label(spec, arguments.values())
-        found[index] = StepLabels(arguments, results[index])
+        arguments = {name: argument_label(step, name, worst) for name in step.arguments}
+        at_best = {name: argument_label(step, name, best) for name in step.arguments}
+        worst[index] = _worst_result(spec, arguments)
+        best[index] = _best_result(spec, at_best)
+        differing = {name: label for name, label in at_best.items() if label != arguments[name]}
+        found[index] = StepLabels(arguments, worst[index].whole, differing or NO_FIELDS)
     return tuple(found[index] for index in range(len(plan.steps)))
+
+
+def _worst_result(spec: ToolSpec, arguments: Mapping[str, Label]) -> ResultLabels:
+    if not spec.unconfirmed:
+        return result_labels(spec, arguments)
+    return result_labels(spec, arguments, frozenset({spec.source, spec.unconfirmed}))
+
+
+def _best_result(spec: ToolSpec, arguments: Mapping[str, Label]) -> ResultLabels:
+    labels = result_labels(spec, arguments)
+    names = vouchable(spec)
+    if not names:
+        return labels
+    if not spec.origins:
+        labels = ResultLabels(labels.whole, dict.fromkeys(spec.fields, labels.whole))
+    return with_vouched(spec, labels, names)
 
 
 def run_order(plan: Plan) -> tuple[int, ...]:
@@ -129,17 +277,34 @@ def run_order(plan: Plan) -> tuple[int, ...]:
 
 
 def origins(plan: Plan, index: int, name: str, tools: Mapping[str, ToolSpec]) -> tuple[str, ...]:
-    """The untrusted sources of one argument with the steps they enter by, in words: `find_mail (message)`."""
-    seen: set[int] = set()
-    waiting = [ref.step for ref in refs_in(plan.steps[index].arguments[name])]
+    """The untrusted sources of one argument with the steps they enter by, in words: `sender of find_mail (message)`."""
+    seen: set[tuple[int, str]] = set()
+    waiting = [(ref.step, field_of(ref)) for ref in refs_in(plan.steps[index].arguments[name])]
     found: list[str] = []
     while waiting:
-        k = waiting.pop(0)
-        if k in seen:
+        k, part = waiting.pop(0)
+        if (k, part) in seen:
             continue
-        seen.add(k)
+        seen.add((k, part))
         step = plan.steps[k]
-        if not source_label(tools[step.tool]).is_trusted:
-            found.append(f"{step.tool} ({tools[step.tool].source})")
-        waiting.extend(ref.step for ref in step.refs())
+        spec = tools[step.tool]
+        declared = spec.origins.get(_followed(spec, part)) if part else None
+        sources = _own_sources(spec, declared, is_whole=not part)
+        if strangers := sorted(sources - TRUSTED_SOURCES):
+            what = f"{part.replace('_', ' ')} of " if part in spec.origins else ""
+            found.append(f"{what}{step.tool} ({', '.join(strangers)})")
+        parts = declared.made_of if declared is not None else None
+        for parameter, value in step.arguments.items():
+            if parts is None or parameter in parts:
+                waiting.extend((ref.step, field_of(ref)) for ref in refs_in(value))
     return tuple(dict.fromkeys(found))
+
+
+def _own_sources(spec: ToolSpec, declared: FieldOrigin | None, *, is_whole: bool) -> frozenset[str]:
+    """What a tool itself may add to a field, or to the whole of its result."""
+    found = {declared.source if declared is not None and declared.source else spec.source}
+    if spec.unconfirmed and (declared is None or declared.made_of != ()):
+        found.add(spec.unconfirmed)
+    if is_whole:
+        found.update(origin.source for origin in spec.origins.values() if origin.source)
+    return frozenset(found)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from hearth.errors import NotFound, ToolError
-from hearth.functions import tool
+from hearth.functions import ID_IS_A_KEY, tool
 from hearth.protocols import CallContext
 from hearth.tools import ical
 from hearth.tools.contentlines import checked_email, checked_text, escape, new_component, new_line
@@ -44,7 +44,14 @@ class FreeSlot:
 # ── Tools that read ───────────────────────────────────────────────────────────────────────────────────────
 
 
-@tool(answer="{title}, {start}[, {place}]", answer_none="No events found.", timeout_s=60, n_retries=1)
+@tool(
+    unconfirmed="file",
+    origins=ID_IS_A_KEY,
+    answer="{title}, {start}[, {place}]",
+    answer_none="No events found.",
+    timeout_s=60,
+    n_retries=1,
+)
 def find_events(
     call: CallContext, query: str = "", start: dt.datetime | None = None, end: dt.datetime | None = None
 ) -> list[Event]:
@@ -87,7 +94,7 @@ def _range(start: dt.datetime | None, end: dt.datetime | None, now: dt.datetime)
     return start, end
 
 
-@tool(answer="{title}, {start}[, {place}]", timeout_s=60, n_retries=1)
+@tool(unconfirmed="file", origins=ID_IS_A_KEY, answer="{title}, {start}[, {place}]", timeout_s=60, n_retries=1)
 def next_event(call: CallContext, query: str = "") -> Event:
     """Find the next event in the owner's calendar, the next of all or the next that matches some words.
 
@@ -285,7 +292,15 @@ def _extent(
     return start, end
 
 
-@tool(effect="change", answer="{title} is now {start}.", undo=_undo_on_server, timeout_s=60, n_retries=1)
+@tool(
+    effect="change",
+    unconfirmed="file",
+    origins=ID_IS_A_KEY,
+    answer="{title} is now {start}.",
+    undo=_undo_on_server,
+    timeout_s=60,
+    n_retries=1,
+)
 def move_event(call: CallContext, event: EventId, start: dt.datetime) -> Event:
     """Move an event in the owner's calendar to another time; it lasts as long as before.
 
@@ -312,7 +327,15 @@ def move_event(call: CallContext, event: EventId, start: dt.datetime) -> Event:
     return result
 
 
-@tool(effect="change", answer="Cancelled: {title}, {start}.", undo=_undo_on_server, timeout_s=60, n_retries=1)
+@tool(
+    effect="change",
+    unconfirmed="file",
+    origins=ID_IS_A_KEY,
+    answer="Cancelled: {title}, {start}.",
+    undo=_undo_on_server,
+    timeout_s=60,
+    n_retries=1,
+)
 def cancel_event(call: CallContext, event: EventId) -> Event:
     """Take an event out of the owner's calendar; nobody is told.
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import NewType
 
 from hearth.errors import Ambiguous, NotFound, ToolError
-from hearth.functions import tool
+from hearth.functions import ID_IS_A_KEY, tool
 from hearth.protocols import CallContext
 from hearth.tools.cards import FOLDER, Card, CardFile, address_value, card_of, put_value, read_cards
 from hearth.tools.contentlines import (
@@ -191,6 +191,8 @@ def _told_apart(contact: Contact) -> str:
 
 @tool(
     source="contacts",
+    unconfirmed="file",
+    origins=ID_IS_A_KEY,
     answer="{name}[, {email}][, {phone}][, {address}][, birthday {birthday}]",
     timeout_s=60,
     n_retries=1,
@@ -208,7 +210,14 @@ def find_contact(call: CallContext, name: PersonName) -> Contact:
     return _Contacts(call, refresh=True).resolve(str(name))
 
 
-@tool(source="contacts", answer="{name}[, {email}][, {phone}]", answer_none="No contacts found.", timeout_s=60)
+@tool(
+    source="contacts",
+    unconfirmed="file",
+    origins=ID_IS_A_KEY,
+    answer="{name}[, {email}][, {phone}]",
+    answer_none="No contacts found.",
+    timeout_s=60,
+)
 def list_contacts(call: CallContext, query: str = "") -> list[Contact]:
     """List people in the owner's contacts, all or those that match some words, by name.
 
@@ -233,6 +242,7 @@ def list_contacts(call: CallContext, query: str = "") -> list[Contact]:
 
 @tool(
     source="contacts",
+    unconfirmed="file",
     answer="{name}: {date}[, turns {age}]",
     answer_none="No birthdays in that time.",
     timeout_s=60,
@@ -349,6 +359,8 @@ def add_contact(
 @tool(
     effect="change",
     source="contacts",
+    unconfirmed="file",
+    origins=ID_IS_A_KEY,
     answer="Changed: {name}[, {email}][, {phone}][, {address}][, birthday {birthday}].",
     undo=_undo_on_server,
     timeout_s=60,
@@ -389,6 +401,8 @@ def change_contact(
 @tool(
     effect="change",
     source="contacts",
+    unconfirmed="file",
+    origins=ID_IS_A_KEY,
     answer="Deleted from your contacts: {name}.",
     undo=_undo_on_server,
     timeout_s=60,

@@ -68,6 +68,8 @@ class Entry:
     is_series: bool
     is_cancelled: bool
     is_busy: bool
+    organiser: str
+    """Address of who invites; empty for an event of the owner's own."""
     words: str
     """What a query is compared with."""
 
@@ -109,6 +111,7 @@ def entry_of(index: int, event: Component, document: Component) -> Entry:
     attendees = [line for line in event.lines("ATTENDEE") if line.value[:7].lower() == "mailto:"]
     title, place, notes = event.text("SUMMARY").strip(), event.text("LOCATION").strip(), event.text("DESCRIPTION")
     transparency = event.text("TRANSP").upper()
+    organiser = event.line("ORGANIZER")
     names = " ".join(f"{line.parameter('CN')} {line.value[7:]}" for line in attendees)
     return Entry(
         index=index,
@@ -124,6 +127,7 @@ def entry_of(index: int, event: Component, document: Component) -> Entry:
         is_series=ical.repeats(event),
         is_cancelled=event.text("STATUS").upper() == "CANCELLED",
         is_busy=transparency == "OPAQUE" or (transparency != "TRANSPARENT" and isinstance(start, dt.datetime)),
+        organiser=organiser.value.strip().lower().removeprefix("mailto:") or "unknown" if organiser is not None else "",
         words=f"{title} {place} {names} {notes}"[:20_000],
     )
 
@@ -160,6 +164,7 @@ class Events:
     def __init__(self, call: CallContext) -> None:
         self._call = call
         self._zone = call.now.tzinfo
+        self._owner = str(call.settings.get("owner", {}).get("email") or "").strip().lower()
         self.mirror = Mirror.configured(call, "calendar")
         self.files: dict[str, _File] = {}
         self._data: dict[str, bytes] = {}
@@ -239,8 +244,11 @@ class Events:
         except ValueError as error:
             self.faults[path] = str(error)
             return None
+        id = EventId(f"{uid}#{entry.recurrence}" if entry.recurrence else uid)
+        if entry.organiser not in ("", self._owner):
+            self._call.origins[id] = "message"  # whoever invites writes all of it
         return Event(
-            id=EventId(f"{uid}#{entry.recurrence}" if entry.recurrence else uid),
+            id=id,
             title=entry.title,
             start=start,
             end=max(start, end),

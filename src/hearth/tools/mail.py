@@ -52,7 +52,7 @@ from hearth.tools.matching import excerpt, names, wanted
 from hearth.tools.messages import Attachment, read_attachments
 from hearth.tools.people import NO_FIT, fit, name_words
 from hearth.tools.words import folded
-from hearth.types import EmailAddress, FilePath, Plain
+from hearth.types import EmailAddress, FieldOrigin, FilePath, Plain
 
 DraftId = NewType("DraftId", str)
 
@@ -92,11 +92,16 @@ class Sent:
     at: dt.datetime
 
 
+# Who wrote a mail may write all of it, its sender's address included; only what this device adds is its own.
+_MAIL = {"id": FieldOrigin("device", ()), "is_unread": FieldOrigin("device"), "received": FieldOrigin("message")}
+_MAIL |= {name: FieldOrigin("message") for name in ("sender", "sender_name", "subject", "text")}
+
 # ── Reading ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @tool(
     source="message",
+    origins=_MAIL,
     timeout_s=120,
     answer="{sender_name}, {received}: {subject}",
     answer_none="I found no such mail.",
@@ -148,7 +153,7 @@ def find_mail(
     return mails
 
 
-@tool(source="message", answer="{sender_name}, {received}: {subject}\n{text}")
+@tool(source="message", origins=_MAIL, answer="{sender_name}, {received}: {subject}\n{text}")
 def read_mail(mail: MailId, call: CallContext) -> Mail:
     """Read the whole text of a mail. It stays marked as it was.
 
@@ -168,7 +173,7 @@ def read_mail(mail: MailId, call: CallContext) -> Mail:
     return _mail(seen, body.text, call)
 
 
-@tool(effect="change", source="message", answer="Marked as read: {subject}.")
+@tool(effect="change", source="message", origins=_MAIL, answer="Marked as read: {subject}.")
 def mark_read(mail: MailId, call: CallContext) -> Mail:
     """Mark a mail as read.
 
@@ -183,7 +188,7 @@ def mark_read(mail: MailId, call: CallContext) -> Mail:
     return _mail(Seen(place, seen.head, seen.received), _snippet(seen, call), call)
 
 
-@tool(effect="change", source="message", answer="Moved to the trash: {subject}.")
+@tool(effect="change", source="message", origins=_MAIL, answer="Moved to the trash: {subject}.")
 def delete_mail(mail: MailId, call: CallContext) -> Mail:
     """Delete a mail: it goes to the trash and can be brought back with `hearth undo`.
 
@@ -257,6 +262,13 @@ def _undo_draft(arguments: Mapping[str, object], result: Plain, call: CallContex
     timeout_s=120,
     undo=_undo_draft,
     answer="Draft to {to}, subject “{subject}”:\n{text}[\nAttached: {attachments}]",
+    origins={
+        "id": FieldOrigin(same_as="to"),
+        "to": FieldOrigin(made_of=("to",)),
+        "subject": FieldOrigin(made_of=("subject", "text")),
+        "text": FieldOrigin(made_of=("text",)),
+        "attachments": FieldOrigin(made_of=("attachments",)),
+    },
 )
 def draft_mail(
     to: Annotated[list[EmailAddress], Sink],
@@ -286,7 +298,19 @@ def draft_mail(
     return _draft(letter, letter.text, list(dict.fromkeys(paths)), call)
 
 
-@tool(effect="change", timeout_s=120, undo=_undo_draft, answer="Draft to {to}, subject “{subject}”:\n{text}")
+@tool(
+    effect="change",
+    timeout_s=120,
+    undo=_undo_draft,
+    answer="Draft to {to}, subject “{subject}”:\n{text}",
+    origins={
+        "id": FieldOrigin(same_as="to"),
+        "to": FieldOrigin("message", ("mail",)),
+        "subject": FieldOrigin("message", ("mail",)),
+        "text": FieldOrigin(made_of=("text",)),
+        "attachments": FieldOrigin(made_of=()),
+    },
+)
 def draft_reply(mail: MailId, text: str, call: CallContext) -> Draft:
     """Write a reply to a mail as a draft. Nothing is sent until send_mail.
 
@@ -315,7 +339,19 @@ def draft_reply(mail: MailId, text: str, call: CallContext) -> Draft:
     return _draft(letter, said, [], call)
 
 
-@tool(effect="change", timeout_s=120, undo=_undo_draft, answer="Draft to {to}, subject “{subject}”[:\n{text}]")
+@tool(
+    effect="change",
+    timeout_s=120,
+    undo=_undo_draft,
+    answer="Draft to {to}, subject “{subject}”[:\n{text}]",
+    origins={
+        "id": FieldOrigin(same_as="to"),
+        "to": FieldOrigin(made_of=("to",)),
+        "subject": FieldOrigin("message", ("mail",)),
+        "text": FieldOrigin(made_of=("text",)),
+        "attachments": FieldOrigin("message", ("mail",)),
+    },
+)
 def draft_forward(mail: MailId, to: Annotated[list[EmailAddress], Sink], call: CallContext, text: str = "") -> Draft:
     """Pass a mail on to somebody else as a draft, with what was attached. Nothing is sent until send_mail.
 

@@ -60,7 +60,7 @@ def remember(text: str, call: CallContext) -> MemoryItem:
     return MemoryItem(MemoryId(id), clean, call.now)
 
 
-@tool(source="memory", answer="{text} ({at}).", answer_none="I remember nothing about that.")
+@tool(unconfirmed="memory", answer="{text} ({at}).", answer_none="I remember nothing about that.")
 def search_memory(query: str, call: CallContext) -> list[MemoryItem]:
     """Look up what the owner asked to be remembered, and earlier conversations.
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import NewType
 
 from hearth.errors import Ambiguous, NotFound, ToolError
-from hearth.functions import tool
+from hearth.functions import ID_IS_A_KEY, tool
 from hearth.protocols import CallContext, Workspace
 from hearth.tools.files import decoded, text_bytes
 from hearth.tools.matching import excerpt, fold, names, wanted
@@ -78,7 +78,7 @@ def add_note(text: str, call: CallContext, title: str = "") -> Note:
     return _note(id, content, call.now)
 
 
-@tool(answer="{title}[: {text}]", answer_none="I found no such note.")
+@tool(unconfirmed="file", origins=ID_IS_A_KEY, answer="{title}[: {text}]", answer_none="I found no such note.")
 def find_notes(call: CallContext, query: str = "") -> list[Note]:
     """Find notes by words of their title or text, the best match first; without words all notes, the newest first.
 
@@ -113,7 +113,7 @@ def find_notes(call: CallContext, query: str = "") -> list[Note]:
     return [note for _, note in found[:N_MAX_FOUND]]
 
 
-@tool(effect="change", answer="Added to the note {title}.")
+@tool(effect="change", unconfirmed="file", origins=ID_IS_A_KEY, answer="Added to the note {title}.")
 def append_to_note(note: NoteId, text: str, call: CallContext) -> Note:
     """Add a text at the end of a note.
 
@@ -138,7 +138,7 @@ def append_to_note(note: NoteId, text: str, call: CallContext) -> Note:
     return _note(id, content, call.now)
 
 
-@tool(effect="change", answer="Deleted the note {title}.")
+@tool(effect="change", unconfirmed="file", origins=ID_IS_A_KEY, answer="Deleted the note {title}.")
 def delete_note(note: NoteId, call: CallContext) -> Note:
     """Delete a note. It can be brought back with `hearth undo`.
 
@@ -157,7 +157,7 @@ def delete_note(note: NoteId, call: CallContext) -> Note:
 # ── Lists ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@tool(effect="change", answer="Now on the {name} list:[ {items}.]")
+@tool(effect="change", unconfirmed="file", answer="Now on the {name} list:[ {items}.]")
 def add_to_list(list: str, items: list[str], call: CallContext) -> ItemList:
     """Put items on a list such as the shopping list; a list that does not exist is started.
 
@@ -193,7 +193,7 @@ def add_to_list(list: str, items: list[str], call: CallContext) -> ItemList:
     return _item_list(id, lines)
 
 
-@tool(answer="On the {name} list:[ {items}.]")
+@tool(unconfirmed="file", answer="On the {name} list:[ {items}.]")
 def read_list(list: str, call: CallContext) -> ItemList:
     """Read a list such as the shopping list: what is still open on it.
 
@@ -210,7 +210,7 @@ def read_list(list: str, call: CallContext) -> ItemList:
     return result
 
 
-@tool(effect="change", answer="Still on the {name} list:[ {items}.]")
+@tool(effect="change", unconfirmed="file", answer="Still on the {name} list:[ {items}.]")
 def remove_from_list(list: str, items: list[str], call: CallContext) -> ItemList:
     """Take items off a list such as the shopping list.
 

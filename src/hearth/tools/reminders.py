@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal, NewType
 
 from hearth.errors import NotFound, ToolError
-from hearth.functions import tool
+from hearth.functions import ID_IS_A_KEY, tool
 from hearth.protocols import CallContext
 from hearth.tools import ical
 from hearth.tools.contentlines import (
@@ -285,7 +285,12 @@ def _added(call: CallContext, text: str, at: dt.datetime, repeat: Repeat) -> Rem
     return _as_reminder(call, ReminderId(task.uid), task)
 
 
-@tool(answer="{text}[, {at}][, {repeat}]", answer_none="You have no open reminders like that.")
+@tool(
+    unconfirmed="file",
+    origins=ID_IS_A_KEY,
+    answer="{text}[, {at}][, {repeat}]",
+    answer_none="You have no open reminders like that.",
+)
 def find_reminders(
     call: CallContext, query: str = "", start: dt.datetime | None = None, end: dt.datetime | None = None
 ) -> list[Reminder]:
