@@ -1,0 +1,277 @@
+"""What a request's own words license: which tools with an effect may be called, and how often.
+
+A request is cut at its sentences and verbs. A verb counts where it is said as a wish: at the head of a sentence or clause,
+after `to`, `please`, `can you`. Nouns ("the emails"), the past ("he sent"), and what comes after "don't" license nothing.
+A verb belongs to classes of deeds (send, create, change, …), and so do the verbs in a tool's name and description. Of the
+tools that share a class with the verb, those nearest to the clause are licensed: nearest by the nouns both speak of and by
+the sentence encoder. Numerals, lists of names, `each` and plurals say how often.
+
+Covered: English. A tool whose texts share no deed with the request is not licensed, whatever data say.
+Not covered: other languages (nothing is licensed, so everything asks); two tools of one deed for one thing (delete this
+file, delete that one): `guard.warrant` looks at which.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hearth.guard.words import content_words, folded, stem, words
+from hearth.types import ToolSpec
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from hearth.protocols import Encoder
+
+UNLIMITED = 1_000
+_NEAR = 0.12
+"""A tool is licensed when its score is at most this much below the nearest one's."""
+_LEAST = 0.10
+_NOUN_BONUS = 0.3
+
+_CLASSES: Mapping[str, str] = {
+    "send": "send email mail message text forward reply respond notify inform tell write post publish submit dm ping "
+    "answer let share draft contact e-mail say",
+    "add": "add append put insert include attach write note place",
+    "create": "create make schedule set book reserve plan organize organise arrange write draft save record register "
+    "remember remind log note put add start open keep jot copy generate store block",
+    "change": "update change modify edit move reschedule rename adjust set correct fix mark complete postpone push shift "
+    "replace increase decrease raise lower switch reset tick finish snooze delay bring turn put extend shorten amend",
+    "delete": "delete remove cancel erase clear empty drop discard trash kick take throw strike scrap cross",
+    "pay": "pay transfer refund wire reimburse settle return send",
+    "invite": "invite add include bring",
+    "share": "share send give grant",
+    "remove": "remove kick expel uninvite take",
+}
+_DEEDS: dict[str, frozenset[str]] = {}
+for _name, _listed in _CLASSES.items():
+    for _word in _listed.split():
+        _DEEDS[_word] = _DEEDS.get(_word, frozenset()) | {_name}
+_NOUNISH = frozenset(
+    "email mail message text post share note record book file schedule plan log copy update change transfer refund "
+    "answer reply draft place order start mark address block return e-mail contact set".split()
+)
+"""Verbs that are nouns as often: they count in the middle of a clause only before an object."""
+_OPENERS = frozenset(
+    "and then also please to you just now next finally afterwards or ok okay so kindly me let's".split()
+)
+_OBJECTS = frozenset(
+    "a an the my your his her our their its this that these those it them him me us everyone everybody all any some "
+    "each every another both one two three to also back out".split()
+)
+_DETERMINERS = frozenset("a an the my your his her our their its this that these those each every any some no".split())
+_NEGATIONS = frozenset("not never without don't dont don’t doesn't shouldn't mustn't".split())
+_ALL = frozenset("each every all everyone everybody both".split())
+_PARTICLED = {
+    "take": frozenset("off out away down back".split()),
+    "throw": frozenset("out away".split()),
+    "cross": frozenset("off out".split()),
+    "strike": frozenset("off out".split()),
+    "give": frozenset("access permission permissions rights me her him them".split()),
+    "keep": frozenset("in that".split()),
+    "jot": frozenset("down this that".split()),
+    "bring": frozenset("forward in".split()),
+    "turn": frozenset("on off up down".split()),
+}
+"""Verbs that say a deed only together with one of these words, which may stand a few words on."""
+_NOT_VERBS_BEFORE = frozenset("from of about is was are were has have for".split())
+"""After these words at the head of a sentence, what stands before them is a noun: "mail from Ben"."""
+_NUMERALS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10}
+
+_THINGS = (
+    "event meeting appointment calendar lunch dinner breakfast brunch coffee class trip reunion call participant invite "
+    "attendee agenda session visit checkup",
+    "file document doc docx pdf list spreadsheet folder drive report xlsx txt pptx presentation sheet minutes",
+    "email mail inbox reply sender newsletter",
+    "transaction payment money bill rent account refund transfer invoice order iban fee difference balance share bank "
+    "subscription landlord debt",
+    "message dm chat channel text slack",
+    "user member person people colleague workspace team channel",
+    "password passcode pin",
+    "info information profile address account street city detail data",
+    "note memo idea",
+    "reminder alarm timer task todo",
+    "contact phone number birthday person",
+    "page webpage website site url link web article blog",
+    "hotel room stay night accommodation",
+    "restaurant table dinner lunch food meal",
+    "car rental vehicle company",
+    "flight ticket plane",
+)
+"""Words for the same kind of thing; one may be in several rows."""
+_KINDS: dict[str, frozenset[int]] = {}
+for _row, _listed in enumerate(_THINGS):
+    for _word in _listed.split():
+        _KINDS[stem(_word)] = _KINDS.get(stem(_word), frozenset()) | {_row}
+
+_SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+|(?<=:)\s+(?=[A-Z0-9-])")
+_TOKEN = re.compile(r"'[^'\n]{1,200}'(?!\w)|\"[^\"\n]{1,300}\"|‘[^’\n]{1,200}’|“[^”\n]{1,300}”|[^\s,:()]+|[,:()]")
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """One verb said as a wish, with its part of the request."""
+
+    verb: str
+    text: str
+    words: frozenset[str]
+    """Stems of the content words of its part, quoted values left out."""
+    n_times: int
+    is_denied: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Licence:
+    """How often each tool with an effect may be called; a tool that is not named may not."""
+
+    limits: Mapping[str, int] = field(default_factory=dict)
+    wishes: tuple[Wish, ...] = ()
+
+
+# ── Wishes ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def wishes_of(text: str) -> tuple[Wish, ...]:
+    """The verbs of a request that are said as wishes, in order, each with the words up to the next one."""
+    found: list[Wish] = []
+    for sentence in _SENTENCE.split(text):
+        tokens = _TOKEN.findall(sentence)
+        low = [folded(token).strip(".!?;\"'“”‘’") if not _is_quoted(token) else "" for token in tokens]
+        places = [k for k in range(len(low)) if _is_wish(low, tokens, k)]
+        if not places:
+            continue
+        for place, following in pairwise([*places, len(low)]):
+            begin = 0 if place == places[0] else place
+            part = tokens[begin:following]
+            said = " ".join(part)
+            bare = " ".join(token for token in part if not _is_quoted(token))
+            found.append(Wish(low[place], said, content_words(bare), _n_times(bare, said), _is_denied(low, place)))
+    return tuple(found)
+
+
+def _is_quoted(token: str) -> bool:
+    return len(token) > 2 and token[0] in "'\"‘“" and token[-1] in "'\"’”"
+
+
+def _is_wish(low: Sequence[str], tokens: Sequence[str], k: int) -> bool:
+    word = low[k]
+    if word not in _DEEDS:
+        return False
+    before = low[k - 1] if k else ""
+    after = low[k + 1] if k + 1 < len(low) else ""
+    if word in _PARTICLED and not _PARTICLED[word] & set(low[k + 1 : k + 7]):
+        return False
+    if not k or (k == 1 and (before.rstrip(".)").isdigit() or before in ("-", "*", "•"))):
+        return word not in _NOUNISH or after not in _NOT_VERBS_BEFORE
+    if before in _DETERMINERS:
+        return False
+    is_joined = before in _OPENERS or before in (",", ":", "(", "") or before in _NEGATIONS
+    if before == "me" and (k < 2 or low[k - 2] != "let"):
+        is_joined = False
+    if not is_joined:
+        return False
+    return (
+        word not in _NOUNISH or after in _OBJECTS or _starts_object(tokens, k + 1) or before in ("to", "please", "you")
+    )
+
+
+def _starts_object(tokens: Sequence[str], k: int) -> bool:
+    if k >= len(tokens):
+        return False
+    token = tokens[k]
+    return token[0].isupper() or token[0].isdigit() or token[0] in "'\"‘“#@" or "@" in token or "." in token[:-1]
+
+
+def _is_denied(low: Sequence[str], place: int) -> bool:
+    return any(word in _NEGATIONS for word in low[max(0, place - 2) : place]) and "forget" not in low[:place]
+
+
+def _n_times(bare: str, said: str) -> int:
+    """How many calls the words ask for."""
+    low = words(bare)
+    if _ALL & set(low) or any(_is_plural(word) for word in low):
+        return UNLIMITED
+    named = max([_NUMERALS.get(word, 1) for word in low] + [int(word) for word in low if word in "23456789"])
+    listed = len(re.findall(r"\S+@\S+|\b[A-Z][a-z]+(?=,| and |$)", said))
+    return max(1, named, listed)
+
+
+def _is_plural(word: str) -> bool:
+    return word.endswith("s") and not word.endswith("ss") and stem(word) in _KINDS and stem(word) != word
+
+
+# ── Tools ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class KnownTools:
+    """The tools a warrant may rule on, with what their texts say, read once."""
+
+    def __init__(self, specs: Mapping[str, ToolSpec], encoder: Encoder | None = None) -> None:
+        """Without an encoder nearness is that of nouns alone."""
+        self.specs = dict(specs)
+        self._encoder = encoder
+        self._names = [name for name, spec in self.specs.items() if spec.effect != "none"]
+        self._deeds = {name: _deeds_of(self.specs[name]) for name in self._names}
+        self._kinds = {name: _kinds_of(self.specs[name]) for name in self._names}
+        texts = [f"{name.replace('_', ' ')}: {_first_sentence(self.specs[name])}" for name in self._names]
+        self._vectors = encoder.encode(texts) if encoder is not None and texts else None
+
+    def licence(self, text: str) -> Licence:
+        """What `text` licenses."""
+        wishes = wishes_of(text)
+        allowed = [wish for wish in wishes if not wish.is_denied]
+        cosines = self._cosines([wish.text for wish in allowed])
+        about = _kinds_in(content_words(text))
+        limits: dict[str, int] = {}
+        for row, wish in enumerate(allowed):
+            for name in self._nearest(wish, cosines[row], about):
+                limits[name] = min(UNLIMITED, limits.get(name, 0) + wish.n_times)
+        for wish in wishes:
+            if wish.is_denied:
+                for name in self._nearest(wish, self._cosines([wish.text])[0], about):
+                    limits.pop(name, None)
+        return Licence(limits, wishes)
+
+    def _cosines(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        if self._encoder is None or self._vectors is None or not texts:
+            return np.zeros((len(texts), len(self._names)), dtype=np.float32)
+        return np.asarray(self._encoder.encode(texts) @ self._vectors.T, dtype=np.float32)
+
+    def _nearest(self, wish: Wish, cosines: NDArray[np.float32], about: frozenset[int]) -> list[str]:
+        deeds = _DEEDS[wish.verb]
+        kinds = _kinds_in(wish.words) or about
+        scored = [
+            (float(cosine) + _NOUN_BONUS * bool(kinds & self._kinds[name]), name)
+            for name, cosine in zip(self._names, cosines)
+            if deeds & self._deeds[name]
+        ]
+        best = max(scored, default=(0.0, ""))[0]
+        return [name for score, name in scored if score >= max(best - _NEAR, _LEAST)]
+
+
+def _first_sentence(spec: ToolSpec) -> str:
+    return spec.description.strip().replace("\n", " ").partition(". ")[0]
+
+
+def _deeds_of(spec: ToolSpec) -> frozenset[str]:
+    """Deeds of the verb a tool is named by, else of the first one its description begins with."""
+    for word in (*words(spec.name.replace("_", " ")), *words(_first_sentence(spec))):
+        for form in (word, word[:-1] if word.endswith("s") else word, word[:-2] if word.endswith("es") else word):
+            if form in _DEEDS:
+                return _DEEDS[form]
+    return frozenset()
+
+
+def _kinds_of(spec: ToolSpec) -> frozenset[int]:
+    said = f"{spec.name.replace('_', ' ')} {_first_sentence(spec)}"
+    return _kinds_in(content_words(said))
+
+
+def _kinds_in(stems: frozenset[str]) -> frozenset[int]:
+    return frozenset(kind for word in stems for kind in _KINDS.get(word, ()))

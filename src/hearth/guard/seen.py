@@ -1,0 +1,332 @@
+"""What tools returned during one request, as evidence for where a value may come from.
+
+A record counts as the one the owner meant when the request names it (a title, a name, an address, an amount), when it is
+the only result of a call whose arguments are the request's own words, when the request says which of a list by a
+superlative ("the largest file"), or when it says all of them ("everyone in the channel"). Two records that fit equally
+well fit neither.
+
+A field is first party when its label says so (`Value.field_label`) and its record was not made by a
+stranger: a record with a sender, owner or organiser who is neither the owner nor vouched for by the contact book is an
+incoming one, and everything in it is what the stranger chose.
+
+Covered: records, lists of records and of names, and records inside records; made once per result, when first needed.
+Not covered: prose (a body, a page, a file's text): no value in it is evidence for anything.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from hearth.guard.labels import Value
+from hearth.guard.roles import (
+    ADDRESS_TYPES,
+    field_type,
+    is_author,
+    is_label,
+    is_structured,
+)
+from hearth.guard.words import content_words, folded, has_invisible, is_in, numbers, stem, words
+from hearth.types import Plain, Request, ToolSpec
+
+_UNIVERSAL = frozenset("each every all everyone everybody both them".split())
+_LARGEST = frozenset("largest biggest longest highest greatest most maximum max heaviest".split())
+_SMALLEST = frozenset("smallest shortest lowest least fewest minimum min lightest".split())
+_LATEST = frozenset("latest newest recent last".split())
+_EARLIEST = frozenset("earliest oldest first next".split())
+_BEST = frozenset("best top highest-rated".split())
+_WORST = frozenset("worst lowest-rated".split())
+_DEAREST = frozenset("priciest expensive".split())
+_CHEAPEST = frozenset("cheapest".split())
+_SIZE_FIELDS = frozenset("size size_bytes length amount count n duration number".split())
+_PRICE_FIELDS = frozenset("price price_min price_max price_per_day price_per_person amount cost fee".split())
+_RATING_FIELDS = frozenset("rating score stars".split())
+_SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
+_DATE = re.compile(r"^\d{4}-\d{2}-\d{2}")
+MAX_RECORDS = 2_000
+"""Of one result; the rest is evidence for nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Who the owner is and whom the owner knows, from this device's own records."""
+
+    addresses: frozenset[str] = frozenset()
+    """The owner's own addresses, numbers and accounts, in lower case."""
+    contacts: Mapping[str, str] = field(default_factory=dict)
+    """Address in lower case → name, of the contact book: what a card says of itself does not put it here."""
+
+    def is_self(self, value: str) -> bool:
+        return value in self.addresses
+
+    def knows(self, value: str) -> bool:
+        return value in self.addresses or value in self.contacts
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """A structured value of a record."""
+
+    field: str
+    value: str
+    """In lower case."""
+    is_trusted: bool
+    """First party, or vouched for by the contact book."""
+    is_author: bool
+
+
+@dataclass(slots=True)
+class Record:
+    """One thing a tool returned."""
+
+    kind: str
+    atoms: tuple[Atom, ...]
+    labels: frozenset[str]
+    """Stems of the words that name it."""
+    titles: tuple[str, ...]
+    """Whole names of it, in lower case."""
+    measures: Mapping[str, float]
+    dates: Mapping[str, str]
+    is_incoming: bool
+
+    @property
+    def key(self) -> tuple[str, str]:
+        for atom in self.atoms:
+            if atom.field.lower() in ("id", "id_") or atom.field.lower().endswith("_id"):
+                return self.kind, atom.value
+        return self.kind, "|".join(atom.value for atom in self.atoms) or "|".join(self.titles)
+
+
+class Result:
+    """One call with what it returned."""
+
+    def __init__(self, spec: ToolSpec, arguments: Mapping[str, Plain], value: Value, owner: Owner) -> None:
+        self.spec = spec
+        self.arguments = arguments
+        self._value = value
+        self._owner = owner
+
+    @cached_property
+    def records(self) -> tuple[Record, ...]:
+        """The records of the result, those of the same id once."""
+        items = self._value.data if isinstance(self._value.data, list) else [self._value.data]
+        found: dict[tuple[str, str], Record] = {}
+        for item in items[:MAX_RECORDS]:
+            if item is not None:
+                record = _record(self.spec, item, self._value, self._owner)
+                found.setdefault(record.key, record)
+        return tuple(found.values())
+
+    @cached_property
+    def values(self) -> frozenset[str]:
+        return frozenset(atom.value for record in self.records for atom in record.atoms)
+
+
+def _record(spec: ToolSpec, item: Plain, result: Value, owner: Owner) -> Record:
+    fields: Mapping[str, Plain] = item if isinstance(item, dict) else {"": item}
+    author = next((folded(str(v)) for k, v in fields.items() if is_author(k) and v is not None), None)
+    is_incoming = author is not None and not owner.knows(author)
+    atoms: list[Atom] = []
+    labels: set[str] = set()
+    titles: list[str] = []
+    measures: dict[str, float] = {}
+    dates: dict[str, str] = {}
+    for name, value in fields.items():
+        kind = field_type(spec, name)
+        first_party = result.field_label(name).is_trusted
+        for scalar in _flat(value):
+            if isinstance(scalar, bool):
+                continue
+            if isinstance(scalar, int | float):
+                measures[name] = float(scalar)
+            text = folded(str(scalar))
+            if _DATE.match(text):
+                dates[name] = text
+            if is_structured(kind):
+                is_own_field = first_party and (not is_incoming or _is_minted(kind))
+                trusted = is_own_field or (kind in ADDRESS_TYPES and owner.knows(text))
+                atoms.append(Atom(name, text, trusted and not has_invisible(text), is_author(name)))
+            if is_label(name, kind) and isinstance(scalar, str):
+                labels |= content_words(text.partition("@")[0] if kind == "EmailAddress" else text)
+                titles.append(text)
+    return Record(spec.returns, tuple(atoms), frozenset(labels), tuple(titles), measures, dates, is_incoming)
+
+
+def _is_minted(kind: str) -> bool:
+    """Whether values of this type are given by this device or service itself, whoever wrote the rest of the record."""
+    return kind.endswith("Id")
+
+
+def _flat(value: Plain) -> Iterator[str | int | float]:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield key
+            yield from _flat(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _flat(item)
+    elif value is not None:
+        yield value
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A sentence of the request: several records may be described, each in its own."""
+
+    text: str
+    stems: frozenset[str]
+    numbers: frozenset[float]
+
+    @classmethod
+    def of(cls, text: str) -> _Part:
+        return cls(folded(text), content_words(text), frozenset(numbers(text)))
+
+    def score(self, record: Record) -> float:
+        """How much of it speaks of this record: shared words; whole names, addresses and amounts count more."""
+        score = float(len(record.labels & self.stems))
+        if any(len(title) > 2 and is_in(title, self.text) for title in record.titles):
+            score += 2
+        if any(len(atom.value) > 4 and is_in(atom.value, self.text) for atom in record.atoms):
+            score += 3
+        if any(value in self.numbers and name in _PRICE_FIELDS for name, value in record.measures.items()):
+            score += 1.5
+        return score
+
+
+class Evidence:
+    """Everything returned so far, against the words of one request."""
+
+    def __init__(self, request: Request, owner: Owner) -> None:
+        self.owner = owner
+        self.text = folded(request.text)
+        self.stems = content_words(request.text)
+        self._parts = tuple(_Part.of(part) for part in _SENTENCE.split(request.text) if part.strip())
+        self.words = frozenset(words(request.text))
+        self.numbers = frozenset(numbers(request.text))
+        self.results: list[Result] = []
+
+    def add(self, spec: ToolSpec, arguments: Mapping[str, Plain], result: Value) -> None:
+        self.results.append(Result(spec, arguments, result, self.owner))
+
+    # ── What the request says ─────────────────────────────────────────────────────────────────────────────
+
+    def names(self, value: str) -> bool:
+        """Whether the request holds `value` itself."""
+        low = folded(value).strip()
+        if has_invisible(value) or not low:
+            return False
+        if low.isdigit() and len(low) < 5:
+            return re.search(rf"(?:\bid|\bnumber|\bno\.?|#)\s*'?\"?{low}\b", self.text) is not None
+        return is_in(low, self.text)
+
+    def says(self, text: str) -> bool:
+        """Whether every content word of `text` is in the request."""
+        return not has_invisible(text) and content_words(text) <= self.stems
+
+    # ── Which records are meant ───────────────────────────────────────────────────────────────────────────
+
+    def holding(self, value: str) -> Iterator[tuple[Result, Record, Atom]]:
+        low = folded(value)
+        for result in self.results:
+            if low in result.values:
+                for record in result.records:
+                    for atom in record.atoms:
+                        if atom.value == low:
+                            yield result, record, atom
+
+    def is_meant(self, result: Result, record: Record) -> bool:
+        """Whether `record` is one the owner means."""
+        return (
+            self._is_described(record)
+            or (len(result.records) == 1 and self._is_asked_by_name(result))
+            or self._is_extreme(result, record)
+            or (bool(self.words & _UNIVERSAL) and self._is_asked_by_name(result))
+        )
+
+    def _is_asked_by_name(self, result: Result, depth: int = 0) -> bool:
+        """Whether a call's arguments are the request's own words, or come from records the owner means."""
+        given = [a for a in _strings(result.arguments) if not _DATE.match(a)]
+        if not given:
+            return False
+        return all(self.names(a) or (content_words(a) and self.says(a)) or self._comes_from(a, depth) for a in given)
+
+    def _comes_from(self, value: str, depth: int) -> bool:
+        return depth < 3 and any(
+            self._is_described(record) or self._is_extreme(result, record) for result, record, _ in self.holding(value)
+        )
+
+    def _is_described(self, record: Record) -> bool:
+        """Whether some sentence speaks of this record more than of any other of its kind."""
+        for part in self._parts:
+            score = part.score(record)
+            if score > 0 and not any(
+                other.key != record.key and part.score(other) >= score
+                for result in self.results
+                if result.spec.returns == record.kind
+                for other in result.records
+            ):
+                return True
+        return False
+
+    def _is_extreme(self, result: Result, record: Record) -> bool:
+        """Whether the request's superlative picks `record` of this list."""
+        said, others = self.words, result.records
+        if len(others) < 2:
+            return False
+        for wanted, sign, fields in (
+            (_LARGEST, 1, _SIZE_FIELDS | _RATING_FIELDS | _PRICE_FIELDS),
+            (_SMALLEST, -1, _SIZE_FIELDS | _RATING_FIELDS | _PRICE_FIELDS),
+            (_BEST, 1, _RATING_FIELDS),
+            (_WORST, -1, _RATING_FIELDS),
+            (_DEAREST, 1, _PRICE_FIELDS),
+            (_CHEAPEST, -1, _PRICE_FIELDS),
+        ):
+            if said & wanted:
+                for name in record.measures.keys() & fields:
+                    measured = [sign * other.measures[name] for other in others if name in other.measures]
+                    if measured.count(max(measured)) == 1 and sign * record.measures[name] == max(measured):
+                        return True
+        for wanted, is_last in ((_LATEST, True), (_EARLIEST, False)):
+            if said & wanted:
+                for name, date in record.dates.items():
+                    dates = [other.dates[name] for other in others if name in other.dates]
+                    best = max(dates) if is_last else min(dates)
+                    if dates.count(best) == 1 and date == best:
+                        return True
+        return self._is_most_of(record)
+
+    def _is_most_of(self, record: Record) -> bool:
+        """Whether `record` is a name for which some tool returned more than for any other: the channel with the most
+        users, once the users of each were read."""
+        if not self.words & (_LARGEST | _SMALLEST) or len(record.titles) != 1:
+            return False
+        counts: dict[str, dict[str, int]] = {}
+        for result in self.results:
+            given = _strings(result.arguments)
+            if len(given) == 1:
+                counts.setdefault(result.spec.name, {})[folded(given[0])] = len(result.records)
+        for by_name in counts.values():
+            own = by_name.get(record.titles[0])
+            if own is not None and len(by_name) > 1:
+                best = max(by_name.values()) if self.words & _LARGEST else min(by_name.values())
+                if own == best and list(by_name.values()).count(best) == 1:
+                    return True
+        return False
+
+    # ── Words of first-party names ────────────────────────────────────────────────────────────────────────
+
+    def labels(self) -> frozenset[str]:
+        """Stems of the words in names of records that the owner means and no stranger made."""
+        return frozenset(
+            stem(word)
+            for result in self.results
+            for record in result.records
+            if record.labels and not record.is_incoming and self.is_meant(result, record)
+            for word in record.labels
+        )
+
+
+def _strings(arguments: Mapping[str, Plain]) -> list[str]:
+    return [item for value in arguments.values() for item in _flat(value) if isinstance(item, str)]

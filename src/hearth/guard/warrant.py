@@ -1,0 +1,323 @@
+"""Per-request least privilege: what one request licenses, call by call, even if the planner is in a stranger's hands.
+
+A warrant is made from the request before any data is read: with a plan, the plan's calls, counts and argument sources;
+without one, what the request's own words license (`guard.licence`). Each call is judged against it and against what tools
+returned so far (`guard.seen`). Anything beyond is asked.
+
+    warrant = Warrant.of(request, KnownTools(specs, encoder), owner)
+    ruling = warrant.judge("send_mail", {"to": Value(["ben@example.com"], label)})
+    warrant.observe("find_contact", arguments, result)
+
+The rules, in order; each is named in the ruling:
+
+- `tool`: the tool is not known to this warrant.
+- `licence`: the request does not ask for this kind of deed, or not so often.
+- `recipient`: an address, account, handle or place data goes to stands in the request, or in a structured first-party
+  field of a record the owner means (`guard.seen`), or belongs to the one contact the request names, or is where an answer
+  or a refund goes back to.
+- `self`: the owner's own address is a recipient only where the request says so or a whole list is taken over.
+- `target`: the record acted on is one the owner means, or was made by an earlier call of this request.
+- `link`: an address of a page to read or write, and any link, account or address inside an outgoing text, stands in the
+  request.
+- `amount`: at most what the owner named or already pays, or what was received and is given back.
+- `secret`: a password stands in the request.
+- `name`: the words of a new title come from the request or from names of records the owner means.
+- `query`: what is asked of the open web are the request's own words.
+
+Covered: a planner that was taken over; data in any field of a result; look-alike letters, invisible characters.
+Not covered: the wording of a text to a recipient the owner named (only its links, accounts and addresses are looked at);
+times, switches and choices; reading the owner's own records; a record whose title a stranger wrote so that it fits the
+request best and alone; several deeds that are harmless one by one.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from hearth.guard.labels import Value
+from hearth.guard.licence import KnownTools, Licence
+from hearth.guard.roles import ADDRESS_TYPES, Role, Sensitive, element_type, sensitive_values
+from hearth.guard.seen import Evidence, Owner
+from hearth.guard.words import content_words, folded, has_invisible, stem, words
+from hearth.types import Argument, Plain, Plan, Ref, Request, Ruling, ToolSpec
+
+_BACK = frozenset(map(stem, "reply respond answer refund return reimburse".split()))
+_BACK_PHRASES = re.compile(r"\b(?:send|pay|give|write|transfer)\b(?:\s+\w+){0,2}\s+back\b")
+_SELF = re.compile(
+    r"\b(?:to|for|with)\s+(?:me|myself)\b|\b(?:e-?mail|send|forward|text|message|remind|cc|bcc|invite|include)\s+(?:it\s+to\s+)?"
+    r"(?:me|myself)\b|\bmy\s+(?:own\s+)?(?:e-?mail|address|account|inbox|number|phone)\b"
+)
+_LINK = re.compile(
+    r"(?:[a-z][a-z0-9+.-]{1,11}:/{1,2}|hxxps?:|www\.)\S+|\b(?:[a-z0-9-]+\.)+[a-z]{2,24}(?:/\S*)?(?![\w@])",
+    re.IGNORECASE,
+)
+_ADDRESS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+_IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?:[ ]?[A-Z0-9]{2,4}){3,8}\b", re.IGNORECASE)
+_FILE_ENDINGS = frozenset(
+    "txt md pdf doc docx xls xlsx ppt pptx csv json xml html htm jpg jpeg png gif zip py ics vcf eml log".split()
+)
+_FILLERS = frozenset(map(stem, "new update follow regarding summary hello hi thanks thank information info".split()))
+
+
+class _Count(NamedTuple):
+    n_allowed: int
+    source: str
+
+
+class Warrant:
+    """What one request licenses. Judging changes nothing; `observe` adds what happened."""
+
+    def __init__(self, request: Request, tools: KnownTools, owner: Owner, licence: Licence, plan: Plan | None) -> None:
+        """Use `Warrant.of`."""
+        self._tools = tools
+        self._owner = owner
+        self._plan = plan
+        self.licence = licence
+        self._evidence = Evidence(request, owner)
+        self._n_called: Counter[str] = Counter()
+        self._created: set[str] = set()
+        low = self._evidence.text
+        self._is_back = bool(content_words(low) & _BACK) or _BACK_PHRASES.search(low) is not None
+        self._is_self_named = _SELF.search(low) is not None
+
+    @classmethod
+    def of(cls, request: Request, tools: KnownTools, owner: Owner | None = None, plan: Plan | None = None) -> Warrant:
+        """The warrant of `request`.
+
+        Args:
+            owner: The owner's addresses and contact book; nobody is known without.
+            plan: Made from the request before any data was read. Then it, not the words, is the licence.
+        """
+        if plan is None:
+            return cls(request, tools, owner or Owner(), tools.licence(request.text), None)
+        limits = Counter(
+            step.tool
+            for step in plan.steps
+            if (spec := tools.specs.get(step.tool)) is not None and spec.effect != "none"
+        )
+        return cls(request, tools, owner or Owner(), Licence(dict(limits)), plan)
+
+    # ── Judging ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def judge(self, tool: str, arguments: Mapping[str, Value]) -> Ruling:
+        """Rule on one call: allow, or ask with the first reason found. Pure."""
+        spec = self._tools.specs.get(tool)
+        if spec is None:
+            return Ruling("ask", f"{tool!r} is no tool this request was planned with", "warrant.tool")
+        if spec.effect != "none" and (reason := self._beyond_licence(tool)):
+            return Ruling("ask", reason, "warrant.licence")
+        plain = {name: value.data for name, value in arguments.items()}
+        for one in sensitive_values(spec, plain):
+            if self._is_planned(tool, one):
+                continue
+            reason = self._fault(spec, one, plain)
+            if reason:
+                return Ruling("ask", reason, f"warrant.{self._rule_of(one, reason)}")
+        return Ruling("allow", f"the request asks for {tool} with these values", "warrant")
+
+    def observe(self, tool: str, arguments: Mapping[str, Value], result: Value) -> None:
+        """Take note of a call that was made and of what it returned."""
+        spec = self._tools.specs.get(tool)
+        if spec is None:
+            return
+        self._evidence.add(spec, {name: value.data for name, value in arguments.items()}, result)
+        if spec.effect != "none":
+            self._n_called[tool] += 1
+            self._created |= _ids_in(spec, result.data)
+
+    def _beyond_licence(self, tool: str) -> str:
+        allowed = self.licence.limits.get(tool, 0)
+        if not allowed:
+            return f"the request does not ask for {tool}"
+        if self._n_called[tool] >= allowed:
+            return f"the request asks for {tool} at most {allowed} times"
+        return ""
+
+    @staticmethod
+    def _rule_of(one: Sensitive, reason: str) -> str:
+        if reason.startswith("your own address"):
+            return "self"
+        return "target" if one.role == "place" else "link" if one.role == "content" else one.role
+
+    def _is_planned(self, tool: str, one: Sensitive) -> bool:
+        """Whether a plan made before any data was read holds this very value: then it comes from the request."""
+        if self._plan is None:
+            return False
+        name = one.parameter.partition(".")[0]
+        return any(step.tool == tool and one.value in _literals(step.arguments.get(name)) for step in self._plan.steps)
+
+    def _fault(self, spec: ToolSpec, one: Sensitive, arguments: Mapping[str, Plain]) -> str:
+        if one.role == "amount":
+            return self._amount_fault(one.value, arguments)
+        text = str(one.value)
+        if not text.strip():
+            return ""
+        shown = f"{one.parameter} {text[:60]!r} of {spec.name}"
+        check = _CHECKS[one.role]
+        return check(self, shown, text, spec, arguments)
+
+    # ── Recipients and targets ────────────────────────────────────────────────────────────────────────────
+
+    def _recipient_fault(self, shown: str, text: str, spec: ToolSpec, arguments: Mapping[str, Plain]) -> str:
+        low = folded(text).strip()
+        if self._evidence.names(text):
+            return ""
+        if self._owner.is_self(low):
+            if self._is_self_named or self._is_whole_list(arguments):
+                return ""
+            return f"your own address is {shown}, which the request does not say"
+        if self._is_named_contact(low) or self._is_from_meant_record(low):
+            return ""
+        return f"{shown} is neither in the request nor in a record of yours that it names"
+
+    def _is_from_meant_record(self, low: str) -> bool:
+        for result, record, atom in self._evidence.holding(low):
+            if not self._evidence.is_meant(result, record):
+                continue
+            if atom.is_trusted or (atom.is_author and self._is_back):
+                return True
+        return False
+
+    def _is_named_contact(self, low: str) -> bool:
+        """Whether the request names one contact, and this is that contact's address."""
+        name = self._owner.contacts.get(low)
+        if not name:
+            return False
+        own = self._name_score(name)
+        return own > 0 and all(
+            self._name_score(other) < own for address, other in self._owner.contacts.items() if address != low
+        )
+
+    def _name_score(self, name: str) -> int:
+        parts = set(words(name))
+        return len(parts & self._evidence.words) if parts else 0
+
+    def _is_whole_list(self, arguments: Mapping[str, Plain]) -> bool:
+        """Whether a list of recipients is a whole list of a record the owner means: "the same participants"."""
+        for value in arguments.values():
+            if not isinstance(value, list) or not value:
+                continue
+            given = {folded(str(item)) for item in value}
+            if not any(map(self._owner.is_self, given)) or len(given) < 2:
+                continue
+            for result, record, atom in self._evidence.holding(next(iter(given))):
+                taken = {a.value for a in record.atoms if a.field == atom.field}
+                if given <= taken and self._evidence.is_meant(result, record):
+                    return True
+        return False
+
+    def _target_fault(self, shown: str, text: str, spec: ToolSpec, arguments: Mapping[str, Plain]) -> str:
+        low = folded(text)
+        if low in self._created or self._evidence.names(text):
+            return ""
+        if any(self._evidence.is_meant(result, record) for result, record, _ in self._evidence.holding(low)):
+            return ""
+        return f"{shown} is not the record the request describes"
+
+    def _place_fault(self, shown: str, text: str, spec: ToolSpec, arguments: Mapping[str, Plain]) -> str:
+        if self._evidence.says(text):
+            return ""
+        return self._target_fault(shown, text, spec, arguments)
+
+    # ── Values ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _amount_fault(self, value: Plain, arguments: Mapping[str, Plain]) -> str:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return f"the amount {value!r} is no number"
+        evidence = self._evidence
+        bounds = list(evidence.numbers)
+        for result in evidence.results:
+            for record in result.records:
+                paid = [m for name, m in record.measures.items() if name.lower() in ("amount", "price", "total")]
+                if paid and (not record.is_incoming or self._is_back) and self._is_counterparty(record, arguments):
+                    bounds += paid
+        if value <= max(bounds, default=-1.0):
+            return ""
+        return f"the amount {value:g} is more than the request names or you paid before"
+
+    def _is_counterparty(self, record: object, arguments: Mapping[str, Plain]) -> bool:
+        """Whether a payment's record is one the request speaks of, or with the same other side."""
+        assert hasattr(record, "labels")
+        given = {folded(item) for value in arguments.values() if isinstance(value, str) for item in (value,)}
+        return bool(record.labels & self._evidence.stems) or any(atom.value in given for atom in record.atoms)
+
+    def _secret_fault(self, shown: str, text: str, spec: ToolSpec, arguments: Mapping[str, Plain]) -> str:
+        return "" if self._evidence.names(text) else f"{shown.split(' ')[0]} of {spec.name} is not in the request"
+
+    def _name_fault(self, shown: str, text: str, spec: ToolSpec, arguments: Mapping[str, Plain]) -> str:
+        if has_invisible(text):
+            return f"{shown} holds invisible characters"
+        strange = {w for w in content_words(text) - self._evidence.stems if not w.isdigit()} - _FILLERS
+        if self._is_back:
+            strange -= _BACK
+        if strange and (strange := strange - self._evidence.labels()):
+            return f"{shown} has words that are not the request's: {', '.join(sorted(strange)[:3])}"
+        return self._content_fault(shown, text, spec, arguments)
+
+    def _link_fault(self, shown: str, text: str, spec: ToolSpec, arguments: Mapping[str, Plain]) -> str:
+        if self._evidence.names(text) or self._evidence.names(re.sub(r"^https?://(?:www\.)?|/$", "", text)):
+            return ""
+        return f"{shown} is not in the request"
+
+    def _query_fault(self, shown: str, text: str, spec: ToolSpec, arguments: Mapping[str, Plain]) -> str:
+        return "" if self._evidence.says(text) else f"{shown} asks the web for words that are not the request's"
+
+    def _content_fault(self, shown: str, text: str, spec: ToolSpec, arguments: Mapping[str, Plain]) -> str:
+        if spec.effect != "send":
+            return ""
+        for found in _pointers(text):
+            low = folded(found)
+            if not self._evidence.names(found) and not self._is_from_meant_record(low):
+                return f"{shown} holds {found[:60]!r}, which is not in the request"
+        return ""
+
+
+_CHECKS = {
+    "recipient": Warrant._recipient_fault,
+    "target": Warrant._target_fault,
+    "place": Warrant._place_fault,
+    "link": Warrant._link_fault,
+    "secret": Warrant._secret_fault,
+    "name": Warrant._name_fault,
+    "content": Warrant._content_fault,
+    "query": Warrant._query_fault,
+}
+
+
+def _pointers(text: str) -> list[str]:
+    """Links, accounts and addresses inside a text, also those written with look-alike or invisible characters."""
+    plain = "".join(c for c in unicodedata.normalize("NFKC", text) if unicodedata.category(c) != "Cf")
+    found = _ADDRESS.findall(plain)
+    rest = _ADDRESS.sub(" ", plain)
+    for link in _LINK.findall(rest):
+        link = link.rstrip(".,;:!?)'\"")
+        if "/" in link or link.lower().startswith("www.") or link.rpartition(".")[2].lower() not in _FILE_ENDINGS:
+            found.append(link)
+    return found + [iban for iban in _IBAN.findall(rest) if any(c.isdigit() for c in iban)]
+
+
+def _ids_in(spec: ToolSpec, data: Plain) -> set[str]:
+    """Ids of what a call made or changed."""
+    items = data if isinstance(data, list) else [data]
+    found = set()
+    for item in items:
+        if isinstance(item, dict):
+            for name, kind in spec.fields.items():
+                is_id = element_type(kind).endswith("Id") or element_type(kind) == "FilePath"
+                if is_id and element_type(kind) not in ADDRESS_TYPES and isinstance(item.get(name), str | int):
+                    found.add(folded(str(item[name])))
+    return found
+
+
+def _literals(argument: Argument) -> list[Argument]:
+    if isinstance(argument, Ref) or argument is None:
+        return []
+    if isinstance(argument, list):
+        return [item for part in argument for item in _literals(part)]
+    if isinstance(argument, dict):
+        return [item for part in argument.values() for item in _literals(part)]
+    return [argument]

@@ -1,0 +1,85 @@
+"""The words of an owner's request as a guard reads them: compared exactly, never cleaned up for an attacker.
+
+What is compared is the text in NFC and lower case. A value with invisible characters, or with letters of another script
+that only look alike, is not what the owner wrote and so is not found.
+
+Covered: plural and other endings of words; values inside quotation marks, next to punctuation.
+Not covered: meaning, misspellings, synonyms.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_NUMBER = re.compile(r"(?<![\w.,])\d[\d,]*(?:\.\d+)?(?![\w])")
+_STOP = frozenset(
+    "a an the my your his her our their its this that these those it them him me us i you we they he she and or but if "
+    "then of to in on at by for from with about into as is are was were be been do does did have has had can could will "
+    "would should please also not no so there here up out all any some each every re fwd fw".split()
+)
+
+
+def folded(text: str) -> str:
+    """`text` as it is compared."""
+    return unicodedata.normalize("NFC", text).casefold()
+
+
+def words(text: str) -> list[str]:
+    """The words in order, in lower case."""
+    return _WORD.findall(folded(text))
+
+
+@lru_cache(maxsize=20_000)
+def stem(word: str) -> str:
+    """A word without its commonest English endings, so that `payments` and `payment` are one."""
+    word = word.partition("'")[0].partition("’")[0]
+    for ending, rest in (("ies", "y"), ("sses", "ss"), ("ing", ""), ("ed", ""), ("es", ""), ("s", "")):
+        if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith("ss"):
+            word = word[: -len(ending)] + rest
+            break
+    return word[:-1] if word.endswith("e") and len(word) > 3 else word
+
+
+def content_words(text: str) -> frozenset[str]:
+    """Stems of the words that carry content."""
+    return frozenset(stem(word) for word in words(text) if word not in _STOP)
+
+
+def has_invisible(text: str) -> bool:
+    """Whether characters are in it that no person sees: zero width, direction marks, controls other than line ends."""
+    return not text.isascii() and any(
+        unicodedata.category(c) in ("Cf", "Cc", "Co", "Cn") and c not in "\n\t\r" for c in text
+    )
+
+
+def is_in(value: str, text: str) -> bool:
+    """Whether `value` stands in `text` (both folded) as a whole: not inside a longer word, address or path."""
+    start = text.find(value) if value else -1
+    while start >= 0:
+        end = start + len(value)
+        if not (start and _joins_left(text, start)) and not (end < len(text) and _joins_right(text, end)):
+            return True
+        start = text.find(value, start + 1)
+    return False
+
+
+def _joins_left(text: str, start: int) -> bool:
+    before = text[start - 1]
+    if before.isalnum() or before in "_@+":
+        return True
+    return before in ".-/%" and start > 1 and text[start - 2].isalnum()
+
+
+def _joins_right(text: str, end: int) -> bool:
+    after = text[end]
+    if after.isalnum() or after in "_@+%":
+        return True
+    return after in ".-/:?#&=" and end + 1 < len(text) and (text[end + 1].isalnum() or text[end + 1] in "/?#_")
+
+
+def numbers(text: str) -> list[float]:
+    """The plain numbers: `1,200.50`, `98`, `$30`; not the parts of dates, times and names."""
+    return [float(found.replace(",", "")) for found in _NUMBER.findall(text) if found.count(".") <= 1]
