@@ -14,7 +14,7 @@ import stat
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal, cast
+from typing import Annotated, Literal, cast, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import platformdirs
@@ -150,6 +150,49 @@ class Collection(_Table):
     """How long a fetched state counts as fresh, in seconds."""
 
 
+MaskKind = Literal[
+    "person",
+    "organisation",
+    "place",
+    "address",
+    "email",
+    "phone",
+    "url",
+    "file",
+    "ip",
+    "mac",
+    "iban",
+    "card",
+    "account",
+    "national_id",
+    "document",
+    "plate",
+    "birth_date",
+    "coordinates",
+    "secret",
+    "date",
+    "age",
+    "group",
+    "title",
+]
+"""What masking tells apart. `account` is any number of a customer, contract or device, `document` a passport or licence,
+`secret` a password, key or code, `group` a nation, religion or party of people, `title` a job."""
+MASK_KINDS: tuple[MaskKind, ...] = get_args(MaskKind)
+MASKED_KINDS: tuple[MaskKind, ...] = tuple(kind for kind in MASK_KINDS if kind not in ("date", "age", "group", "title"))
+"""What is masked unless the owner says otherwise: dates, ages, groups and jobs stay, since plans are made of them."""
+
+
+class Mask(_Table):
+    """What is replaced by a stand-in before a request goes to a language model on another machine."""
+
+    kinds: tuple[MaskKind, ...] = MASKED_KINDS
+    """What is replaced; a model's own `mask` goes before it."""
+    words: tuple[str, ...] = ()
+    """More names and words that must never leave: projects, pets, nicknames."""
+    keep: tuple[str, ...] = ()
+    """Names of the contacts and the calendar that may leave as they are."""
+
+
 class LanguageModelSettings(_Table):
     """A language model: any OpenAI-compatible endpoint, or one on this machine."""
 
@@ -174,6 +217,12 @@ class LanguageModelSettings(_Table):
     """How long one answer may take."""
     answers: bool = True
     """Let it word the answers, from the evidence alone; one that has learnt to plan words none."""
+    mask: tuple[MaskKind, ...] | None = None
+    """What is replaced in what it is sent, instead of `[mask] kinds`; `[]` sends everything as it is. A model on this
+    machine is sent everything as it is unless kinds are named here."""
+    samples: int = Field(default=1, ge=1, le=9)
+    """How often it is asked for one plan: from 3 on, what its answers agree on is taken, and where they differ on what
+    is to be changed or sent, you are asked."""
 
     @model_validator(mode="after")
     def _is_whole(self) -> LanguageModelSettings:
@@ -273,6 +322,9 @@ class Learning(_Table):
     """How long the teacher takes to answer."""
     compared_share: float = Field(default=0.05, ge=0, le=1)
     """So many of the sure plans are put to the teacher all the same, by lot: only they show how often sure is wrong."""
+    answers_per_question: int = Field(default=1, ge=1, le=16)
+    """How many answers are drawn for one question, where the teacher's server can (`n`): plans that differ are learnt
+    by how often each came."""
     questions_per_day: int = Field(default=100, ge=0)
     """How many requests may leave this device a day for learning."""
     tokens_per_day: int = Field(default=1_000_000, ge=0)
@@ -291,6 +343,7 @@ class Settings(_Table):
     owner: Owner = Owner()
     policy: Mapping[str, Rule] = Field(default_factory=dict)
     models: Models = Models()
+    mask: Mask = Mask()
     network: Network = Network()
     planning: Planning = Planning()
     learning: Learning = Learning()
