@@ -380,7 +380,7 @@ class Agent:
             store = stack.enter_context(Store.open(home / "hearth.db"))
             tools = load_tools(home, extra_tools)
             policy = Policy.from_settings(settings.policy, tools.by_name)
-            egress = Egress(settings.network.allow, store, clock)
+            egress = Egress.from_settings(settings, store, clock)
             encoder = encoder or MiniLMEncoder.open(config.cache_folder(environ))
             recall = RecallPlanner(encoder, store)
             model = _language_model(settings, home, egress, environ)
@@ -388,7 +388,8 @@ class Agent:
             if model is not None:
                 from hearth.planning.compact import planner_of  # as in `_language_model`
 
-                language = planner_of(model, encoder)
+                assert settings.models.language is not None
+                language = planner_of(model, encoder, settings.models.language.samples)
             return cls(
                 home=home,
                 settings=settings,

@@ -15,6 +15,7 @@ import hashlib
 import json
 import keyword
 import re
+import ssl
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -26,7 +27,7 @@ import httpx
 
 from hearth.errors import EgressError, NotFound, SandboxError, ToolError, WrongType
 from hearth.functions import from_plain, to_plain
-from hearth.protocols import CallContext, Egress, FileStat, Memory, MemoryHit, Planner, Teacher, Tool, Workspace
+from hearth.protocols import CallContext, Cause, Egress, FileStat, Memory, MemoryHit, Planner, Teacher, Tool, Workspace
 from hearth.sandbox import N_MAX_NAME_BYTES, folder_parts, path_parts
 from hearth.types import Context, Label, Plain, Plan, Refusal, Request, Ruling, ToolSpec
 
@@ -136,7 +137,7 @@ def _refuse(host: str) -> NoReturn:
 class ClosedEgress:
     """A `protocols.Egress` that lets nothing out."""
 
-    def transport(self, reason: str) -> httpx.BaseTransport:  # noqa: ARG002 - the seam's signature
+    def transport(self, reason: str, *, is_web: bool = False) -> httpx.BaseTransport:  # noqa: ARG002 - the seam's
         return _ClosedTransport()
 
     @contextmanager
@@ -144,8 +145,17 @@ class ClosedEgress:
         _refuse(host)
         yield
 
-    def record(self, host: str, payload: bytes, reason: str) -> None:  # noqa: ARG002
+    def record(self, host: str, payload: bytes, reason: str, *, tls: str = "") -> None:  # noqa: ARG002
         _refuse(host)
+
+    def tls(self, host: str) -> ssl.SSLContext:  # noqa: ARG002
+        return ssl.create_default_context()
+
+    def spent(self, host: str, n_tokens: int, reason: str) -> None:  # noqa: ARG002
+        _refuse(host)
+
+    def on_behalf(self, cause: Cause) -> ClosedEgress:  # noqa: ARG002
+        return self
 
 
 class FixedApprover:

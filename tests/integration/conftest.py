@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import socket
+import ssl
 import subprocess
 import sys
 import time
@@ -15,7 +16,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from hearth.protocols import CallContext
+from hearth.protocols import CallContext, Cause
 from hearth.testing import make_call
 from hearth.tools import mirror
 from hearth.types import Plain
@@ -103,15 +104,24 @@ class OpenEgress:
     def __init__(self) -> None:
         self.reasons: list[str] = []
 
-    def transport(self, reason: str) -> httpx.BaseTransport:
+    def transport(self, reason: str, *, is_web: bool = False) -> httpx.BaseTransport:
         self.reasons.append(reason)
         return httpx.HTTPTransport(trust_env=False)
 
     def permit(self, host: str, port: int, reason: str) -> contextlib.AbstractContextManager[None]:
         raise NotImplementedError
 
-    def record(self, host: str, payload: bytes, reason: str) -> None:
+    def record(self, host: str, payload: bytes, reason: str, *, tls: str = "") -> None:
         raise NotImplementedError
+
+    def tls(self, host: str) -> ssl.SSLContext:
+        raise NotImplementedError
+
+    def spent(self, host: str, n_tokens: int, reason: str) -> None:
+        raise NotImplementedError
+
+    def on_behalf(self, cause: Cause) -> OpenEgress:
+        return self
 
 
 @dataclass

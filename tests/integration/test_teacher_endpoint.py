@@ -110,7 +110,7 @@ def test_what_leaves_is_masked_and_written_down(server: Server, store: Store, te
     (answer,) = ask(teacher(), "write mia@berger.example hello from Mia")
     assert isinstance(answer, Plan)
     assert answer.steps[0].arguments == {"to": "mia@berger.example", "text": "hello"}
-    (row,) = store.query("SELECT host, payload, reason FROM disclosure")
+    (row,) = store.query("SELECT host, payload, reason FROM disclosure WHERE kind = 'sent'")
     assert (row["host"], row["reason"]) == ("127.0.0.1", "teacher")
     for left in (row["payload"].decode(), json.dumps(server.received)):
         assert "mia@berger.example" not in left

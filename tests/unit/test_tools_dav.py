@@ -12,7 +12,7 @@ import pytest
 
 from hearth.errors import Conflict, NotFound, ToolError, TransientToolError
 from hearth.protocols import CallContext
-from hearth.testing import FIXED_NOW, InMemoryWorkspace, make_call
+from hearth.testing import FIXED_NOW, ClosedEgress, InMemoryWorkspace, make_call
 from hearth.tools import dav, mirror
 from hearth.tools.calendar import cancel_event, find_events, move_event
 from hearth.tools.dav import Account, Collection, checked_url, parse_xml, path_of
@@ -262,7 +262,7 @@ def test_deleting_what_is_gone_is_done() -> None:
 # ── The mirror ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class FakeServer:
+class FakeServer(ClosedEgress):
     """A calendar in a dict; `log` keeps the methods asked for."""
 
     def __init__(self) -> None:
@@ -270,14 +270,8 @@ class FakeServer:
         self.log: list[str] = []
         self.is_silent = False
 
-    def transport(self, reason: str) -> httpx.BaseTransport:
+    def transport(self, reason: str, *, is_web: bool = False) -> httpx.BaseTransport:
         return httpx.MockTransport(self.answer)
-
-    def permit(self, host: str, port: int, reason: str) -> contextlib.AbstractContextManager[None]:
-        raise NotImplementedError
-
-    def record(self, host: str, payload: bytes, reason: str) -> None:
-        raise NotImplementedError
 
     def answer(self, request: httpx.Request) -> httpx.Response:
         self.log.append(request.method)

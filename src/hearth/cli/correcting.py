@@ -209,7 +209,7 @@ def _teacher(
         return dt.datetime.now(zone)
 
     where = "[models.teacher]" if settings.models.teacher else "[models.language]"
-    egress = Egress(settings.network.allow, state.store, clock)
+    egress = Egress.from_settings(settings, state.store, clock)
     model = open_language_model(chosen, folder, egress, os.environ, where=where, reason="teacher")
     limits = Limits(
         said.questions_per_day,
@@ -222,7 +222,8 @@ def _teacher(
     with contextlib.ExitStack() as stack:
         if isinstance(model, RemoteModel):
             stack.callback(model.close)
-        yield FirstOf([owner, EndpointTeacher(model, budget, encoder, context, mask=masked if leaves else None)])
+        mask, n_answers = masked if leaves else None, said.answers_per_question
+        yield FirstOf([owner, EndpointTeacher(model, budget, encoder, context, mask, n_answers)])
 
 
 def _is_here(base_url: str) -> bool:

@@ -1,33 +1,46 @@
 """The only door to the network: closed but for the hosts the owner named, and everything that passes is written down.
 
 `Egress.transport` is for code that speaks HTTP through httpx; `Egress.permit` lets a library that opens its own sockets
-(IMAP, SMTP, CalDAV) reach one host and port while its block runs. `install_network_guard` makes the interpreter itself
-refuse every other connection.
+(IMAP, SMTP) reach one host and port while its block runs. `install_network_guard` makes the interpreter itself refuse
+every other connection.
 
 Covered: TCP and UDP through Python's `socket` in every thread (`connect`, `connect_ex`, `sendto`, `sendmsg`), name
-look-ups, each hop of a redirect, an address that the permitted name does not resolve to.
+look-ups, each hop of a redirect, an address that the permitted name does not resolve to; a public name that leads to a
+private address, at the first look-up or at a later one; plain HTTP to anything public; data that its label keeps from
+the host, unless masked; budgets of bytes, tokens and money, also after a restart and with the clock set back.
 Not covered: C extensions that open sockets themselves, child processes, Unix sockets, sockets that listen here and what
-is sent on them, connections opened before the guard was installed, bytes of TLS and TCP themselves in the counts, and
-what a permitted host does with what it gets.
+is sent on them, connections opened before the guard was installed, bytes of TLS and TCP themselves in the counts,
+labels of what planners and teachers send (masking is their guard), a clock set forward, how long the system's resolver
+takes, and what a permitted host does with what it gets.
 """
 
 from __future__ import annotations
 
 import contextlib
 import datetime as dt
-import ipaddress
+import json
 import socket
 import sys
-from collections.abc import Callable, Iterable, Iterator
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
+from hearth.config import Host, Network, Settings, host_and_port
 from hearth.errors import ConfigError, EgressError
+from hearth.guard.addresses import as_address, is_local_name, is_public
+from hearth.guard.chain import Draft, Kind
+from hearth.guard.ledger import Ledger
+from hearth.protocols import Cause
 from hearth.store import Store
-from hearth.types import Disclosure
+from hearth.types import Disclosure, Label
 
 if TYPE_CHECKING:
+    import ssl
+
     import httpx
 
 # ── The interpreter's own check ───────────────────────────────────────────────────────────────────────────
@@ -37,13 +50,18 @@ if TYPE_CHECKING:
 class _Permit:
     host: str
     port: int
+    is_private_fine: bool
+    addresses: frozenset[str] = frozenset()
+    """Where it may lead, looked up once; empty: wherever the name leads when it is used."""
 
 
 N_LOOK_UPS = 3
 """A name with many addresses may give a different one at each look-up."""
+_NO_CAUSE = Cause()
 
 _permits: ContextVar[tuple[_Permit, ...]] = ContextVar("hearth_network_permits", default=())
 _is_resolving: ContextVar[bool] = ContextVar("hearth_network_resolving", default=False)
+_stand_ins: ContextVar[Mapping[str, str] | None] = ContextVar("hearth_stand_ins", default=None)
 _is_installed = False
 
 
@@ -86,7 +104,7 @@ def _check_name(name: object) -> None:
     if isinstance(name, tuple):
         name = name[0]
     host = _normal(name)
-    if _is_resolving.get() or host in ("", "localhost") or _is_address(host):
+    if _is_resolving.get() or host in ("", "localhost") or as_address(host) is not None:
         return
     if not any(permit.host == host for permit in _permits.get()):
         raise EgressError(
@@ -96,19 +114,25 @@ def _check_name(name: object) -> None:
 
 
 def _leads_to(permit: _Permit, host: str) -> bool:
+    if permit.addresses:
+        return host in permit.addresses
     if host == permit.host:
         return True
+    if not permit.is_private_fine and not is_public(host):
+        return False
+    return any(host in look_up(permit.host, permit.port) for _ in range(N_LOOK_UPS))
+
+
+def look_up(host: str, port: int) -> Sequence[str]:
+    """Addresses of a host that was checked; none when it has none."""
     token = _is_resolving.set(True)
     try:
-        for _ in range(N_LOOK_UPS):
-            found = socket.getaddrinfo(permit.host, permit.port, type=socket.SOCK_STREAM)
-            if any(_normal(entry[4][0]) == host for entry in found):
-                return True
-    except OSError:
-        return False
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return ()
     finally:
         _is_resolving.reset(token)
-    return False
+    return tuple(dict.fromkeys(_normal(entry[4][0]) for entry in found))
 
 
 def _normal(host: object) -> str:
@@ -118,15 +142,34 @@ def _normal(host: object) -> str:
     return text.rstrip(".").partition("%")[0].lower()
 
 
-def _is_address(host: str) -> bool:
+@contextlib.contextmanager
+def masked(stands_for: Mapping[str, str]) -> Iterator[None]:
+    """What this thread sends while the block runs was masked: the ledger notes which stand-ins stood for what.
+
+    Args:
+        stands_for: Stand-in → value.
+    """
+    token = _stand_ins.set(dict(stands_for))
     try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True
+        yield
+    finally:
+        _stand_ins.reset(token)
 
 
 # ── The door ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A checked way to a host, and on whose behalf it is gone."""
+
+    host: str
+    port: int
+    is_tls: bool
+    is_web: bool
+    is_private_fine: bool
+    reason: str
+    cause: Cause
 
 
 class Egress:
@@ -135,49 +178,168 @@ class Egress:
     `purpose` is the id of the episode on whose behalf things leave; it is written beside each disclosure.
     """
 
-    def __init__(self, allow: Iterable[str], store: Store, clock: Callable[[], dt.datetime]) -> None:
+    def __init__(
+        self,
+        allow: Iterable[str],
+        store: Store,
+        clock: Callable[[], dt.datetime],
+        *,
+        network: Network | None = None,
+        own: Iterable[str] = (),
+        resolve: Callable[[str, int], Sequence[str]] = look_up,
+    ) -> None:
         """Open the door for `allow` (`host` or `host:port`, exact names).
 
+        Args:
+            network: Limits, budgets and particulars of hosts; its `allow` is not looked at.
+            own: Hosts that hold the owner's own data anyway: mail, calendar and contact servers.
+            resolve: Addresses of a host; replaced in tests.
         Raises:
             ConfigError: An entry is no plain host name.
         """
-        self._allowed = frozenset(_entry(text) for text in allow)
-        self._store = store
+        try:
+            self._allowed = frozenset(host_and_port(text) for text in allow)
+        except ValueError as error:
+            raise ConfigError(f"[network] allow: {error}") from None
+        self.limits = network or Network()
+        self._hosts = {host_and_port(name)[0]: host for name, host in self.limits.host.items()}
+        self._own = frozenset(map(_normal, own))
         self._clock = clock
+        self._resolve = resolve
+        self._lock = threading.Lock()
+        self._tls: dict[str, ssl.SSLContext] = {}
+        self.ledger = Ledger(store, clock)
         self.purpose = ""
 
-    def transport(self, reason: str) -> httpx.BaseTransport:
+    @classmethod
+    def from_settings(cls, settings: Settings, store: Store, clock: Callable[[], dt.datetime]) -> Egress:
+        """The door as `hearth.toml` says. Raises: ConfigError."""
+        servers = [server.host for server in (settings.mail.imap, settings.mail.smtp) if server]
+        urls = [collection.url for collection in (settings.calendar, settings.contacts) if collection.url]
+        servers += [urlsplit(url if "//" in url else f"//{url}").hostname or "" for url in urls]
+        return cls(settings.network.allow, store, clock, network=settings.network, own=servers)
+
+    # ── The seam ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def transport(self, reason: str, *, is_web: bool = False) -> httpx.BaseTransport:
         """See `protocols.Egress`. Each redirect is checked as a new request; no proxy of the environment is used."""
-        from hearth.guard.http import CheckedTransport  # httpx costs a start 0.2 s, and most starts send nothing
+        return _transport(self, reason, _NO_CAUSE, is_web)
 
-        return CheckedTransport(self, reason)
-
-    @contextlib.contextmanager
-    def permit(self, host: str, port: int, reason: str) -> Iterator[None]:
+    def permit(self, host: str, port: int, reason: str) -> contextlib.AbstractContextManager[None]:
         """See `protocols.Egress`. Holds for this thread (and task) only; the opening is written down, with 0 bytes."""
-        with self.opened(host, port, reason, b"", 0):
-            yield
+        return self._permitted(host, port, reason, _NO_CAUSE)
 
-    def record(self, host: str, payload: bytes, reason: str) -> None:
+    def record(self, host: str, payload: bytes, reason: str, *, tls: str = "") -> None:
         """See `protocols.Egress`."""
-        self._disclose(_normal(host), payload, len(payload), reason)
+        self._record(host, payload, reason, tls, _NO_CAUSE)
+
+    def tls(self, host: str) -> ssl.SSLContext:
+        """See `protocols.Egress`. Raises: ConfigError: The owner's file of authorities cannot be used."""
+        import ssl  # most starts send nothing
+
+        import certifi
+
+        ca_file = self._particulars(_normal(host)).ca_file
+        with self._lock:
+            if ca_file not in self._tls:
+                context = ssl.create_default_context(cafile=certifi.where())
+                if ca_file:
+                    _trust(context, ca_file, host)
+                self._tls[ca_file] = context
+            return self._tls[ca_file]
+
+    def spent(self, host: str, n_tokens: int, reason: str) -> None:
+        """See `protocols.Egress`."""
+        self._spent(host, n_tokens, reason, _NO_CAUSE)
+
+    def on_behalf(self, cause: Cause) -> EgressOnBehalf:
+        """See `protocols.Egress`."""
+        return EgressOnBehalf(self, cause)
 
     def disclosures(self, purpose: str) -> tuple[Disclosure, ...]:
         """What left on behalf of one episode, in order."""
-        rows = self._store.query(
-            "SELECT host, n_bytes, reason, at FROM disclosure WHERE episode = ? AND episode <> '' ORDER BY number",
-            (purpose,),
+        found = self.ledger.entries(episode=purpose) if purpose else ()
+        return tuple(
+            Disclosure(e.host, e.n_bytes, e.reason, dt.datetime.fromisoformat(e.at))
+            for e in found
+            if e.kind in ("sent", "permitted")
         )
-        return tuple(Disclosure(r["host"], r["n_bytes"], r["reason"], dt.datetime.fromisoformat(r["at"])) for r in rows)
 
-    @contextlib.contextmanager
-    def opened(self, host: str, port: int, reason: str, payload: bytes, n_bytes: int) -> Iterator[None]:
-        """Check the host, write down what is about to leave, and let this thread connect while the block runs.
+    # ── What the seam rests on ────────────────────────────────────────────────────────────────────────────
+
+    def way(
+        self, host: str, port: int, reason: str, cause: Cause, *, scheme: str = "https", is_web: bool = False
+    ) -> Way:
+        """Check a host, its budget and who may read the data; nothing is looked up yet.
 
         Raises:
-            EgressError: The host is not allowed; nothing was sent.
-            StoreError: It could not be written down; nothing was sent.
+            EgressError: Refused, and why; nothing was sent.
         """
+        name = self._checked(host, port, cause)
+        is_private_fine = not is_web and self._is_private_fine(name)
+        if scheme == "http" and not is_private_fine:
+            raise _readable_by_all(name)
+        return Way(name, port, scheme == "https", is_web, is_private_fine, reason, cause)
+
+    @contextlib.contextmanager
+    def opened(self, way: Way) -> Iterator[tuple[str, ...]]:
+        """Look the host up once and let this thread connect to the addresses found while the block runs.
+
+        Written down before the look-up, which is a message, too.
+
+        Raises:
+            EgressError: It leads where it may not. StoreError: It could not be written down; nothing was sent.
+        """
+        self._write(way.host, b"", 0, way.reason, way.cause, kind="opened", port=way.port)
+        addresses = tuple(self._resolve(way.host, way.port))
+        if not addresses:
+            raise EgressError(f"{way.host!r} has no address, nothing was sent; check its name and the network")
+        strange = [address for address in addresses if not is_public(address)]
+        if strange and not way.is_private_fine:
+            advice = "an address found on the web may not lead there"
+            if not way.is_web:
+                advice = f'if it is right, write private = true under [network.host."{way.host}"] in hearth.toml'
+            raise EgressError(
+                f"{way.host!r} leads to {strange[0]!r}, which is not out in the internet; nothing was sent; {advice}"
+            )
+        if not way.is_tls and len(strange) < len(addresses):
+            raise _readable_by_all(way.host)
+        with _permitted(_Permit(way.host, way.port, True, frozenset(addresses))):
+            yield addresses
+
+    def send(self, way: Way, payload: bytes, n_bytes: int, address: str, tls: str) -> None:
+        """Write down what is about to be sent; when this returns it may be.
+
+        Raises:
+            EgressError: It is over the budget. StoreError: It could not be written down. Nothing may be sent.
+        """
+        self._write(way.host, payload, n_bytes, way.reason, way.cause, port=way.port, address=address, tls=tls)
+
+    @contextlib.contextmanager
+    def _permitted(self, host: str, port: int, reason: str, cause: Cause) -> Iterator[None]:
+        name = self._checked(host, port, cause)
+        self._write(name, b"", 0, reason, cause, kind="permitted", port=port)
+        with _permitted(_Permit(name, port, self._is_private_fine(name))):
+            yield
+
+    def _record(self, host: str, payload: bytes, reason: str, tls: str, cause: Cause) -> None:
+        name = _normal(host)
+        self._check_readers(name, cause)
+        port = next((permit.port for permit in reversed(_permits.get()) if permit.host == name), 0)
+        self._write(name, payload, len(payload), reason, cause, port=port, tls=tls)
+
+    def _spent(self, host: str, n_tokens: int, reason: str, cause: Cause) -> None:
+        name = _normal(host)
+        usd = n_tokens * self._particulars(name).usd_per_million_tokens / 1e6
+        if n_tokens > 0:
+            self.ledger.append(
+                Draft(
+                    *("used", name, reason), n_tokens=n_tokens, usd=usd, rule=cause.rule, episode=self.purpose,
+                    step=cause.step,
+                )
+            )  # fmt: skip
+
+    def _checked(self, host: str, port: int, cause: Cause) -> str:
         name = _normal(host)
         if (name, port) not in self._allowed and (name, 0) not in self._allowed:
             known = ", ".join(sorted(f"{h}:{p}" if p else h for h, p in self._allowed)) or "none"
@@ -185,29 +347,150 @@ class Egress:
                 f"{name!r} port {port} is not a host Hearth may reach, nothing was sent; allowed: {known}. "
                 f'To allow it, add "{name}" to `allow` under [network] in hearth.toml'
             )
-        self._disclose(name, payload, n_bytes, reason)
-        token = _permits.set((*_permits.get(), _Permit(name, port)))
-        try:
-            yield
-        finally:
-            _permits.reset(token)
+        self._check_readers(name, cause)
+        self._check_budget(name, 0)
+        return name
 
-    def _disclose(self, host: str, payload: bytes, n_bytes: int, reason: str) -> None:
-        with self._store.transaction() as cursor:
-            cursor.execute(
-                "INSERT INTO disclosure (at, host, reason, payload, n_bytes, episode) VALUES (?, ?, ?, ?, ?, ?)",
-                (self._clock().isoformat(), host, reason, payload, n_bytes, self.purpose),
+    def _check_readers(self, host: str, cause: Cause) -> None:
+        """Data leave only for those who may read them, or masked, or by a step that the owner's word covers."""
+        if cause.effect != "none" or host in self._own or _stand_ins.get() is not None:
+            return
+        kept = _kept_from(host, cause.label, self._particulars(host).may_read)
+        if kept:
+            sources = ", ".join(sorted(kept))
+            raise EgressError(
+                f"what {cause.tool or 'this'} would send to {host!r} was made from {sources}, which it may not read; "
+                f'nothing was sent. To let it, write may_read = ["{sorted(kept)[0]}"] under [network.host."{host}"] in '
+                "hearth.toml"
             )
 
+    def _check_budget(self, host: str, n_bytes: int) -> None:
+        today = self._clock().date().isoformat()
+        own = self._particulars(host)
+        for budget, name, where in (
+            (self.limits.budget, "", "[network.budget]"),
+            (own, host, f'[network.host."{host}"]'),
+        ):
+            limits = (budget.bytes_per_day, budget.tokens_per_day, budget.usd_per_day)
+            if limits == (None, None, None):
+                continue
+            used = self.ledger.used_since(today, name)
+            kinds = zip(("bytes_per_day", "tokens_per_day", "usd_per_day"), limits, used, (n_bytes, 0, 0), strict=True)
+            for key, limit, spent, more in kinds:
+                if limit is not None and (spent + more > limit or (not more and spent >= limit)):
+                    raise EgressError(
+                        f"the day's budget for {name or 'all hosts together'} is used up: {spent:g} of {limit:g} "
+                        f"({key} in {where}){f', and {more} more are wanted' if more else ''}; nothing was sent; wait "
+                        "for tomorrow or raise it in hearth.toml"
+                    )
 
-def _entry(text: str) -> tuple[str, int]:
-    host, colon, port = text.strip().rpartition(":")
-    if not colon or _is_address(text.strip()):
-        host, port = text.strip(), "0"
-    host = _normal(host.strip("[]"))
-    if not host or any(c in host for c in "*?/@ \t") or not port.isdigit() or int(port) > 65535:
+    def _write(
+        self,
+        host: str,
+        payload: bytes,
+        n_bytes: int,
+        reason: str,
+        cause: Cause,
+        *,
+        kind: Kind = "sent",
+        port: int = 0,
+        address: str = "",
+        tls: str = "",
+    ) -> None:
+        stand_ins = _stand_ins.get() or {}
+        with self._lock:  # two threads must not both find the last of the budget
+            if n_bytes:
+                self._check_budget(host, n_bytes)
+            self.ledger.append(
+                Draft(
+                    kind=kind,
+                    host=host,
+                    reason=reason,
+                    payload=payload,
+                    n_bytes=n_bytes,
+                    stands_for={name: value for name, value in stand_ins.items() if _holds(payload, name)},
+                    port=port,
+                    address=address,
+                    tls=tls,
+                    rule=cause.rule,
+                    episode=self.purpose,
+                    step=cause.step,
+                )
+            )
+
+    def _particulars(self, host: str) -> Host:
+        return self._hosts.get(host, _NO_HOST)
+
+    def _is_private_fine(self, host: str) -> bool:
+        return is_local_name(host) or self._particulars(host).private
+
+
+@dataclass(frozen=True, slots=True)
+class EgressOnBehalf:
+    """A `protocols.Egress` for one call: what it sends is checked against the labels of what the call was handed."""
+
+    egress: Egress
+    cause: Cause
+
+    def transport(self, reason: str, *, is_web: bool = False) -> httpx.BaseTransport:
+        return _transport(self.egress, reason, self.cause, is_web)
+
+    def permit(self, host: str, port: int, reason: str) -> contextlib.AbstractContextManager[None]:
+        return self.egress._permitted(host, port, reason, self.cause)
+
+    def record(self, host: str, payload: bytes, reason: str, *, tls: str = "") -> None:
+        self.egress._record(host, payload, reason, tls, self.cause)
+
+    def tls(self, host: str) -> ssl.SSLContext:
+        return self.egress.tls(host)
+
+    def spent(self, host: str, n_tokens: int, reason: str) -> None:
+        self.egress._spent(host, n_tokens, reason, self.cause)
+
+    def on_behalf(self, cause: Cause) -> EgressOnBehalf:
+        return EgressOnBehalf(self.egress, cause)
+
+
+_NO_HOST = Host()
+
+
+def _transport(egress: Egress, reason: str, cause: Cause, is_web: bool) -> httpx.BaseTransport:
+    from hearth.guard.http import CheckedTransport  # httpx costs a start 0.2 s, and most starts send nothing
+
+    return CheckedTransport(egress, reason, cause, is_web=is_web)
+
+
+@contextlib.contextmanager
+def _permitted(permit: _Permit) -> Iterator[None]:
+    token = _permits.set((*_permits.get(), permit))
+    try:
+        yield
+    finally:
+        _permits.reset(token)
+
+
+def _kept_from(host: str, label: Label, may_read: Sequence[str]) -> frozenset[str]:
+    """The sources of `label` that `host` may not read. The owner's own words were said to be used in this plan."""
+    if label.readers is None or host in label.readers:
+        return frozenset()
+    return label.sources - {"owner", "web", *may_read}
+
+
+def _readable_by_all(host: str) -> EgressError:
+    return EgressError(
+        f"plain http to {host!r} was refused, nothing was sent: anybody on the way could read it; write https://"
+    )
+
+
+def _holds(payload: bytes, stand_in: str) -> bool:
+    return stand_in.encode() in payload or json.dumps(stand_in)[1:-1].encode() in payload
+
+
+def _trust(context: ssl.SSLContext, ca_file: str, host: str) -> None:
+    try:
+        context.load_verify_locations(cafile=Path(ca_file).expanduser())
+    except OSError as error:  # ssl.SSLError is one
         raise ConfigError(
-            f"{text!r} under `allow` in [network] is not a host; write an exact name such as 'mail.example.org' or "
-            "'mail.example.org:993', without wildcards or https://"
-        )
-    return host, int(port)
+            f'[network.host."{host}"] ca_file: cannot use {ca_file!r} ({error.strerror or error}); expected a PEM file '
+            "with the certificate of an authority"
+        ) from None
