@@ -13,15 +13,15 @@ executor's part), and code in this process that calls a tool's function itself.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hearth.errors import DeniedError, HearthError, NotFound, NotInEnum, ToolCrashed
 from hearth.functions import from_plain
 from hearth.guard.approval import question
-from hearth.guard.labels import StepLabels, Value, result_label
-from hearth.guard.policy import Policy
+from hearth.guard.labels import StepLabels, Value, join_all, result_label
+from hearth.guard.policy import Judgement, Policy
 from hearth.guard.results import checked
-from hearth.protocols import Approver, CallContext, Tool
+from hearth.protocols import Approver, CallContext, Cause, Tool
 from hearth.types import UNTRUSTED_SOURCES, Argument, Parameter, Plain, Plan, Ref, Ruling, Step, ToolSpec
 
 MAX_ALLOWED_PLANS = 64
@@ -34,6 +34,8 @@ class _Allowed:
     steps: tuple[Step, ...]
     """A copy of our own: what was allowed, even if the caller changes its plan."""
     labels: tuple[StepLabels, ...]
+    rules: tuple[str, ...]
+    """The rule that allowed each step; the ledger names it beside what the step sends."""
 
 
 class Monitor:
@@ -74,7 +76,7 @@ class Monitor:
             else:
                 ruling = Ruling("deny", f"{ruling.reason}, and nobody agreed to it{self._advice(plan)}", ruling.rule)
         if ruling.verdict == "allow":
-            self._remember(plan, judgement.labels)
+            self._remember(plan, judgement)
         return ruling
 
     def readmit(self, plan: Plan, recorded: Ruling) -> Ruling:
@@ -88,7 +90,7 @@ class Monitor:
         judgement = self._policy.judge(plan, self.specs)
         if judgement.ruling.verdict == "deny":
             return judgement.ruling
-        self._remember(plan, judgement.labels)
+        self._remember(plan, judgement)
         return recorded
 
     def _advice(self, plan: Plan) -> str:
@@ -97,12 +99,14 @@ class Monitor:
             return "; ask at a terminal, or pass --yes"
         return f'; ask at a terminal, pass --yes, or write ruling = "allow" under [policy.{asking[0]}] in hearth.toml'
 
-    def _remember(self, plan: Plan, labels: tuple[StepLabels, ...]) -> None:
+    def _remember(self, plan: Plan, judgement: Judgement) -> None:
         steps = tuple(
             Step(s.tool, {name: _copied(value) for name, value in s.arguments.items()}, s.after, s.text, s.replaces)
             for s in plan.steps
         )
-        self._allowed[id(plan)] = _Allowed(plan, steps, labels)
+        self._allowed[id(plan)] = _Allowed(
+            plan, steps, judgement.labels, tuple(ruling.rule for ruling in judgement.steps)
+        )
         while len(self._allowed) > MAX_ALLOWED_PLANS:
             del self._allowed[next(iter(self._allowed))]
 
@@ -123,8 +127,15 @@ class Monitor:
         step = self._checked_step(plan, index, arguments)
         tool = self._tools[step.tool]
         decoded = self._decoded(tool.spec, {name: value.data for name, value in arguments.items()}, context)
+        cause = Cause(
+            index,
+            step.tool,
+            tool.spec.effect,
+            self._rule_of(plan, index),
+            join_all(v.label for v in arguments.values()),
+        )
         try:
-            result = tool.call(decoded, context)
+            result = tool.call(decoded, replace(context, egress=context.egress.on_behalf(cause)))
         except DeniedError as error:  # the guard's own word: from a tool it would pass for a call that never was
             raise _crashed(tool.spec.name, error) from error
         except HearthError:
@@ -179,6 +190,9 @@ class Monitor:
                         f"{', '.join(sorted(unforeseen))}, which was not foreseen when the plan was allowed"
                     )
         return step
+
+    def _rule_of(self, plan: Plan, index: int) -> str:
+        return self._allowed[id(plan)].rules[index]
 
     def _parameters_of(self, spec: ToolSpec) -> dict[str, Parameter]:
         known = self._parameters.get(spec.name)
