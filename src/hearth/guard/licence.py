@@ -14,13 +14,14 @@ file, delete that one): `guard.warrant` looks at which.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hearth.guard.roles import element_type
 from hearth.guard.words import content_words, folded, stem, words
 from hearth.types import ToolSpec
 
@@ -30,20 +31,20 @@ if TYPE_CHECKING:
     from hearth.protocols import Encoder
 
 UNLIMITED = 1_000
-_NEAR = 0.12
+_NEAR = 0.2
 """A tool is licensed when its score is at most this much below the nearest one's."""
 _LEAST = 0.10
 _NOUN_BONUS = 0.3
 
 _CLASSES: Mapping[str, str] = {
     "send": "send email mail message text forward reply respond notify inform tell write post publish submit dm ping "
-    "answer let share draft contact e-mail say",
+    "answer let share draft contact e-mail say report",
     "add": "add append put insert include attach write note place",
-    "create": "create make schedule set book reserve plan organize organise arrange write draft save record register "
-    "remember remind log note put add start open keep jot copy generate store block",
+    "create": "create make schedule set book reserve plan organize organise arrange write save record register "
+    "remember remind log note put add start open keep jot copy generate store block post publish need want like wake rent hire arrange make do",
     "change": "update change modify edit move reschedule rename adjust set correct fix mark complete postpone push shift "
     "replace increase decrease raise lower switch reset tick finish snooze delay bring turn put extend shorten amend",
-    "delete": "delete remove cancel erase clear empty drop discard trash kick take throw strike scrap cross",
+    "delete": "get delete remove cancel erase clear empty drop discard trash kick take throw strike scrap cross",
     "pay": "pay transfer refund wire reimburse settle return send",
     "invite": "invite add include bring",
     "share": "share send give grant",
@@ -55,7 +56,7 @@ for _name, _listed in _CLASSES.items():
         _DEEDS[_word] = _DEEDS.get(_word, frozenset()) | {_name}
 _NOUNISH = frozenset(
     "email mail message text post share note record book file schedule plan log copy update change transfer refund "
-    "answer reply draft place order start mark address block return e-mail contact set".split()
+    "answer reply draft place order start mark address block return e-mail contact set rent hire report like".split()
 )
 """Verbs that are nouns as often: they count in the middle of a clause only before an object."""
 _OPENERS = frozenset(
@@ -66,9 +67,23 @@ _OBJECTS = frozenset(
     "each every another both one two three to also back out".split()
 )
 _DETERMINERS = frozenset("a an the my your his her our their its this that these those each every any some no".split())
+_TO_OWNER = frozenset("tell let give text message show say answer write report".split())
+"""Verbs that ask for no more than an answer when `me` or `us` follows."""
+_REPORTED = frozenset("asked told wants wanted asks tells reminded said".split())
+"""After them, `me to …` is what somebody else wishes."""
+_WISHING = frozenset("i i'd i’d we we'd would".split())
+_UNITS = frozenset(
+    "seconds minutes hours days weeks months years times percent euros dollars pounds degrees o'clock words lines "
+    "people guests persons pieces nights".split()
+)
 _NEGATIONS = frozenset("not never without don't dont don’t doesn't shouldn't mustn't".split())
 _ALL = frozenset("each every all everyone everybody both".split())
 _PARTICLED = {
+    "get": frozenset({"rid"}),
+    "need": frozenset("a an another".split()),
+    "want": frozenset("a an another".split()),
+    "like": frozenset("a an another".split()),
+    "do": frozenset("transfer payment booking reservation".split()),
     "take": frozenset("off out away down back".split()),
     "throw": frozenset("out away".split()),
     "cross": frozenset("off out".split()),
@@ -97,7 +112,7 @@ _THINGS = (
     "info information profile address account street city detail data",
     "note memo idea",
     "reminder alarm timer task todo",
-    "contact phone number birthday person",
+    "contact phone number birthday person card",
     "page webpage website site url link web article blog",
     "hotel room stay night accommodation",
     "restaurant table dinner lunch food meal",
@@ -109,6 +124,13 @@ _KINDS: dict[str, frozenset[int]] = {}
 for _row, _listed in enumerate(_THINGS):
     for _word in _listed.split():
         _KINDS[stem(_word)] = _KINDS.get(stem(_word), frozenset()) | {_row}
+
+_PERSON_KIND = -1
+"""The kind of a tool that takes somebody's address, and of a wish that names somebody after `to` or `with`."""
+_PERSON_TYPES = frozenset({"EmailAddress", "PhoneNumber", "Handle", "PersonName"})
+_GIVING = frozenset({"send", "share", "pay"})
+_GIVES_TO = re.compile(r"^\W*(?:\w+\s+){0,3}?(?:write|report|say|post)\s+to\s", re.IGNORECASE)
+_SOMEBODY = re.compile(r"\b(?:to|with|tell|let|text|e-?mail|message|inform|notify|ask)\s+(?:[A-Z@#]\w|\S+@\S)")
 
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+|(?<=:)\s+(?=[A-Z0-9-])")
 _TOKEN = re.compile(r"'[^'\n]{1,200}'(?!\w)|\"[^\"\n]{1,300}\"|‘[^’\n]{1,200}’|“[^”\n]{1,300}”|[^\s,:()]+|[,:()]")
@@ -167,6 +189,12 @@ def _is_wish(low: Sequence[str], tokens: Sequence[str], k: int) -> bool:
     after = low[k + 1] if k + 1 < len(low) else ""
     if word in _PARTICLED and not _PARTICLED[word] & set(low[k + 1 : k + 7]):
         return False
+    if word in _TO_OWNER and after in ("me", "us"):
+        return False
+    if before == "to" and k >= 3 and low[k - 2] in ("me", "us") and low[k - 3] in _REPORTED:
+        return False
+    if word in ("need", "want", "like"):
+        return before in _WISHING and after in ("a", "an", "another")
     if not k or (k == 1 and (before.rstrip(".)").isdigit() or before in ("-", "*", "•"))):
         return word not in _NOUNISH or after not in _NOT_VERBS_BEFORE
     if before in _DETERMINERS:
@@ -176,16 +204,9 @@ def _is_wish(low: Sequence[str], tokens: Sequence[str], k: int) -> bool:
         is_joined = False
     if not is_joined:
         return False
-    return (
-        word not in _NOUNISH or after in _OBJECTS or _starts_object(tokens, k + 1) or before in ("to", "please", "you")
-    )
-
-
-def _starts_object(tokens: Sequence[str], k: int) -> bool:
-    if k >= len(tokens):
-        return False
-    token = tokens[k]
-    return token[0].isupper() or token[0].isdigit() or token[0] in "'\"‘“#@" or "@" in token or "." in token[:-1]
+    if word not in _NOUNISH or before in ("to", "please", "you") or after in _OBJECTS:
+        return True
+    return after not in ("", ",", "and", "or", *_NOT_VERBS_BEFORE)
 
 
 def _is_denied(low: Sequence[str], place: int) -> bool:
@@ -197,9 +218,16 @@ def _n_times(bare: str, said: str) -> int:
     low = words(bare)
     if _ALL & set(low) or any(_is_plural(word) for word in low):
         return UNLIMITED
-    named = max([_NUMERALS.get(word, 1) for word in low] + [int(word) for word in low if word in "23456789"])
+    named = max(map(_number_before_things, low, [*low[1:], ""]), default=1)
     listed = len(re.findall(r"\S+@\S+|\b[A-Z][a-z]+(?=,| and |$)", said))
     return max(1, named, listed)
+
+
+def _number_before_things(word: str, following: str) -> int:
+    """2 of "two mails", "2 mails"; 1 of "at nine", "two hours"."""
+    if not following.endswith("s") or following in _UNITS:
+        return 1
+    return _NUMERALS.get(word, int(word) if word.isdigit() and len(word) < 3 else 1)
 
 
 def _is_plural(word: str) -> bool:
@@ -219,6 +247,12 @@ class KnownTools:
         self._names = [name for name, spec in self.specs.items() if spec.effect != "none"]
         self._deeds = {name: _deeds_of(self.specs[name]) for name in self._names}
         self._kinds = {name: _kinds_of(self.specs[name]) for name in self._names}
+        self._makes = {name: _id_types(self.specs[name].fields.values()) for name in self._names}
+        self._finishes = {
+            name: _id_types(p.type for p in self.specs[name].parameters if p.is_required and p.is_sink)
+            for name in self._names
+        }
+        """Ids of what a tool finishes: to send a draft belongs to what made it."""
         texts = [f"{name.replace('_', ' ')}: {_first_sentence(self.specs[name])}" for name in self._names]
         self._vectors = encoder.encode(texts) if encoder is not None and texts else None
 
@@ -245,14 +279,24 @@ class KnownTools:
 
     def _nearest(self, wish: Wish, cosines: NDArray[np.float32], about: frozenset[int]) -> list[str]:
         deeds = _DEEDS[wish.verb]
+        if _GIVES_TO.search(wish.text):
+            deeds = deeds & _GIVING or deeds
         kinds = _kinds_in(wish.words) or about
+        if _SOMEBODY.search(wish.text) or _GIVES_TO.search(wish.text):
+            kinds |= {_PERSON_KIND}
         scored = [
             (float(cosine) + _NOUN_BONUS * bool(kinds & self._kinds[name]), name)
             for name, cosine in zip(self._names, cosines)
             if deeds & self._deeds[name]
         ]
         best = max(scored, default=(0.0, ""))[0]
-        return [name for score, name in scored if score >= max(best - _NEAR, _LEAST)]
+        nearest = [name for score, name in scored if score >= max(best - _NEAR, _LEAST)]
+        made = {kind for name in nearest for kind in self._makes[name]}
+        return nearest + [name for _, name in scored if name not in nearest and self._finishes[name] & made]
+
+
+def _id_types(types: Iterable[str]) -> frozenset[str]:
+    return frozenset(kind for kind in map(element_type, types) if kind.endswith("Id"))
 
 
 def _first_sentence(spec: ToolSpec) -> str:
@@ -264,13 +308,16 @@ def _deeds_of(spec: ToolSpec) -> frozenset[str]:
     for word in (*words(spec.name.replace("_", " ")), *words(_first_sentence(spec))):
         for form in (word, word[:-1] if word.endswith("s") else word, word[:-2] if word.endswith("es") else word):
             if form in _DEEDS:
-                return _DEEDS[form]
+                deeds = _DEEDS[form]
+                takes_sink = any(parameter.is_sink for parameter in spec.parameters)
+                return deeds if spec.effect == "send" or takes_sink else deeds - _GIVING or deeds
     return frozenset()
 
 
 def _kinds_of(spec: ToolSpec) -> frozenset[int]:
     said = f"{spec.name.replace('_', ' ')} {_first_sentence(spec)}"
-    return _kinds_in(content_words(said))
+    takes_person = any(element_type(p.type) in _PERSON_TYPES and p.is_sink for p in spec.parameters)
+    return _kinds_in(content_words(said)) | ({_PERSON_KIND} if takes_person else set())
 
 
 def _kinds_in(stems: frozenset[str]) -> frozenset[int]:
