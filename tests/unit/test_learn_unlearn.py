@@ -12,6 +12,8 @@ import pytest
 from tests.small_world import ENCODER, files, lessons, opened, shown
 
 from hearth.errors import NotFound
+from hearth.guard.chain import Draft
+from hearth.guard.ledger import Ledger
 from hearth.learn.buffer import Entry
 from hearth.learn.state import State
 from hearth.learn.unlearn import Found, Receipt, find, forget
@@ -213,15 +215,31 @@ def test_a_copy_that_still_holds_it_is_named(state: State) -> None:
     assert forgotten(state, demonstrations=["secret"]).found_in == ("hearth.db.damaged-1",)
 
 
-def test_what_left_the_device_stays_in_the_record_and_is_counted(state: State) -> None:
+def test_of_what_left_the_device_the_bytes_are_forgotten_and_the_chain_still_holds(state: State) -> None:
     state.teach([secret()])
-    with state.store.transaction() as cursor:
-        cursor.execute(
-            "INSERT INTO disclosure (at, host, reason, payload, n_bytes) VALUES ('t', 'h', 'r', ?, 5)",
-            (f'{{"content": "{SECRET}"}}'.encode(),),
-        )
+    ledger = Ledger(state.store)
+    ledger.append(Draft("sent", "teacher.example", "teacher", f'{{"content": "{SECRET}"}}'.encode(), 60))
+    ledger.append(Draft("sent", "teacher.example", "teacher", b"something else", 14))
+    first, *words = SECRET.split(" ")
+    hidden = f'{{"content": "[X1] {" ".join(words)}"}}'.encode()
+    ledger.append(Draft("sent", "teacher.example", "teacher", hidden, 60, {"[X1]": first}))
     receipt = forgotten(state, demonstrations=["secret"])
-    assert (receipt.disclosures, receipt.found_in) == (1, ())
+    assert (receipt.n_erased, receipt.disclosures, receipt.found_in) == (2, 0, ())
+    first_entry, other, masked, erasure = ledger.entries()
+    assert (first_entry.payload, first_entry.host, first_entry.n_bytes) == (None, "teacher.example", 60)
+    assert (other.payload, masked.stands_for, erasure.payload) == (b"something else", None, b"[1, 3]")
+    verdict = ledger.verify()
+    assert (verdict.is_whole, verdict.n_erased) == (True, 2)
+    assert hold(state.folder, "Quillfeather") == []
+
+
+def test_what_left_the_device_stays_whole_when_the_record_is_kept(state: State) -> None:
+    state.teach([secret()])
+    ledger = Ledger(state.store)
+    ledger.append(Draft("sent", "h", "r", f'{{"content": "{SECRET}"}}'.encode(), 5))
+    receipt = forgotten(state, demonstrations=["secret"], with_record=False)
+    assert (receipt.n_erased, receipt.disclosures, receipt.found_in) == (0, 1, ())
+    assert next(ledger.entries()).payload is not None
 
 
 def test_an_erasing_cut_off_is_finished_at_the_next_opening(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

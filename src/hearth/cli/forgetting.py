@@ -139,6 +139,8 @@ def _say(receipt: Receipt) -> None:
         click.echo(f"  versions  {', '.join(map(str, receipt.versions_rewritten))} rewritten without it")
     if receipt.adapters_dropped:
         click.echo("  tier two  dropped, as it had seen it; the next `hearth learn` trains it anew")
+    if receipt.n_erased:
+        click.echo(f"  ledger    the bytes of {receipt.n_erased} messages erased; that they left stays written down")
     if receipt.disclosures:
         click.echo(f"  kept      the record of {receipt.disclosures} messages that left this device and hold it")
     for name in receipt.found_in:

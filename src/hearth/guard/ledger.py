@@ -259,8 +259,8 @@ class Ledger:
         after = 0
         while wanted and (rows := self._rows_after(after)):
             for row in rows:
-                texts = [bytes(row["payload"] or b""), (row["stands_for_json"] or "").encode(errors="surrogatepass")]
-                if row["kind"] not in ("erased", "scar") and any(n in text for n in wanted for text in texts):
+                text = _restored(row)
+                if row["kind"] not in ("erased", "scar") and any(needle in text for needle in wanted):
                     found.append(row["number"])
             after = rows[-1]["number"]
         return tuple(found)
@@ -370,6 +370,20 @@ def _unwritable(path: Path, error: OSError) -> StoreError:
 
 
 _INSERT = f"INSERT INTO disclosure ({', '.join(STORED)}) VALUES ({', '.join(':' + name for name in STORED)})"  # noqa: S608
+
+
+def _restored(row: sqlite3.Row) -> bytes:
+    """The bytes sent, as they stand and with every stand-in turned back."""
+    payload = row["payload"] or b""
+    sent = payload if isinstance(payload, bytes) else str(payload).encode()
+    stands_for: dict[str, str] = json.loads(row["stands_for_json"] or "{}")
+    restored = sent
+    for name in sorted(stands_for, key=len, reverse=True):
+        for form in (str, lambda text: json.dumps(text)[1:-1]):
+            old, new = (form(text).encode(errors="surrogatepass") for text in (name, stands_for[name]))
+            restored = restored.replace(old, new)
+    values = json.dumps(list(stands_for.values())) + "\n" + "\n".join(stands_for.values())
+    return b"\n".join((sent, restored, values.encode(errors="surrogatepass"))) if stands_for else sent
 
 
 def _erased_numbers(store: Store) -> set[int]:

@@ -9,7 +9,7 @@ be gone. The receipt repeats nothing of it.
 
 A process killed in the middle leaves all of it or none; what the commit left to do is done when the state is next
 opened. Not covered: the owner's own files (`owner/`), copies made by others (backups, file system snapshots, worn
-cells of a flash disk), and what has left the device, whose record stays and is named.
+cells of a flash disk), and what has left the device: the ledger forgets the bytes, not that they left.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ import json
 import secrets
 import sqlite3
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from hearth.errors import NotFound
+from hearth.guard.ledger import Ledger
 from hearth.learn.buffer import Buffer, Entry, entry_of
 from hearth.learn.state import Described, Progress, State, silent
 from hearth.learn.tasks import Task, without
@@ -50,6 +51,8 @@ class Found:
     """Id and request of what was asked."""
     n_agreements: int = 0
     """Comparisons with a teacher that hold it."""
+    with_record: bool = True
+    """Whether the record of what was asked goes, too, and with it the bytes the ledger keeps."""
 
     @property
     def is_empty(self) -> bool:
@@ -83,7 +86,10 @@ class Receipt:
     found_in: tuple[str, ...] = ()
     """Files that still hold some of it: copies Hearth does not write, to be removed by hand."""
     disclosures: int = 0
-    """Messages that left this device and hold some of it: their record is kept."""
+    """Messages that left this device and hold some of it: their record is kept, as asked."""
+    n_erased: int = 0
+    """Messages that left this device and held some of it: their bytes are erased; that they left, when and to whom
+    stays in the ledger."""
 
 
 # ── Finding ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -135,7 +141,7 @@ def find(
     n_agreements = len(
         _agreements(store, {id for id, _ in episodes}, {e.demonstration.request for e in held}, matching)
     )
-    return Found(tuple(held), tuple(memories), tuple(episodes) if with_record else (), n_agreements)
+    return Found(tuple(held), tuple(memories), tuple(episodes) if with_record else (), n_agreements, with_record)
 
 
 def _held(store: Store, id: str) -> list[Entry]:
@@ -213,9 +219,15 @@ def forget(state: State, found: Found, progress: Progress = silent) -> Receipt:
     before = _hashes(state)
     made = _without(state, gone, progress)
     n_language = _language_adapters_without(state.folder, gone)
+    ledger = Ledger(state.store)
+    sent = _sent(ledger, found, texts)
     with state.store.transaction() as cursor:
         receipt = _removed(state, cursor, found, gone, made, before, n_language)
+        n_erased = ledger.erase(cursor, sent, "forgotten by the owner")
         cursor.execute("INSERT OR REPLACE INTO meta (name, value) VALUES ('erase', '1')")
+    if n_erased:
+        ledger.seal()
+        receipt = replace(receipt, n_erased=n_erased)
     state.refresh()
     if found.episodes and (state.folder / "owner").is_dir():
         Folder(state.folder / "owner", state.store).prune(_NEVER)  # large before-images that nothing refers to any more
@@ -224,6 +236,14 @@ def forget(state: State, found: Found, progress: Progress = silent) -> Receipt:
     receipt = _completed(state, receipt, searched, left, texts)
     _write_receipt(state.folder, receipt)
     return receipt
+
+
+def _sent(ledger: Ledger, found: Found, texts: Sequence[bytes]) -> tuple[int, ...]:
+    """The ledger's entries whose bytes hold any of it, or were sent for a request that goes."""
+    if not found.with_record:
+        return ()
+    of_episodes = [entry.number for id, _ in found.episodes for entry in ledger.entries(episode=id)]
+    return (*of_episodes, *ledger.holding(texts))
 
 
 def _hashes(state: State) -> tuple[str, str, int]:
@@ -450,9 +470,7 @@ def _completed(
     state: State, receipt: Receipt, searched: int, left: tuple[str, ...], needles: Sequence[bytes]
 ) -> Receipt:
     weights, held, n = _hashes(state)
-    payloads = [row[0] for row in state.store.query("SELECT payload FROM disclosure")]
-    known = [p.encode() if isinstance(p, str) else bytes(p) for p in payloads]
-    n_out = sum(any(needle in payload for needle in needles) for payload in known)
+    n_out = len(Ledger(state.store).holding(needles))
     if n_out:
         left = tuple(name for name in left if name != "hearth.db")
     data = asdict(receipt)
