@@ -1,0 +1,406 @@
+"""The owner's own names: everything in contacts, calendar and profile that must not leave, found however it is written.
+
+`gathered` reads the names; `OwnerNames` finds them. Finding takes time linear in the text, whatever the number of
+contacts: words are looked up, never compared one by one.
+Covered: full names, first and last names, nicknames, initials with a last name, last name first, companies with and
+without their legal form, streets, towns and codes of addresses, phone numbers by their last digits, names of guests and
+places of the calendar, the owner's own words (`[mask] words`); other case, accents, `ue` for `ü`, possessives, hyphens
+set or left out or at the end of a line, one letter wrong, missing, added or exchanged in names of six letters or more.
+Not covered: a name that is also a word ("will", "mark") written small without a cue before it; relations ("my sister");
+notes and other free text of cards and events; two typing errors; names glued to other words.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from hearth.config import Settings
+from hearth.guard.identifiers import Found
+from hearth.guard.plain import Words, fold, plain, words
+from hearth.protocols import Workspace
+from hearth.tools.contentlines import Component, parse, read_folder, split_value
+from hearth.tools.people import relations_in
+
+
+@dataclass(frozen=True, slots=True)
+class OwnName:
+    """One way of saying someone or something the owner knows."""
+
+    text: str
+    kind: str
+    """One of `config.MASK_KINDS`."""
+
+
+# ── Gathering ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def gathered(workspace: Workspace, settings: Settings) -> tuple[OwnName, ...]:
+    """Every name in the owner's contacts, calendar, profile and `[mask] words`. Files that cannot be read are left out."""
+    found: dict[OwnName, None] = {}
+    owner = settings.owner
+    found.update(dict.fromkeys(_of_person(owner.name)))
+    if owner.email:
+        found[OwnName(owner.email, "email")] = None
+    found.update(dict.fromkeys(OwnName(word, "secret") for word in settings.mask.words))
+    for folder, pattern, read in (("contacts", "*.vcf", _of_cards), ("calendar", "*.ics", _of_events)):
+        for _, data, fault in read_folder(workspace, folder, pattern):
+            if not fault:
+                found.update(dict.fromkeys(read(data)))
+    return tuple(found)
+
+
+@functools.lru_cache(maxsize=20_000)
+def _of_cards(data: bytes) -> tuple[OwnName, ...]:
+    """Keyed by content, so that it can never be out of date."""
+    try:
+        document = parse(data)
+    except ValueError:
+        return ()
+    return tuple(name for card in document.components("VCARD") for name in _of_card(card))
+
+
+def _of_card(card: Component) -> Iterator[OwnName]:
+    name_line = card.line("N")
+    parts = [part.strip() for part in split_value(name_line.decoded(), ";")] if name_line is not None else []
+    family, given, middle = (*parts, "", "", "")[:3]
+    organisation = [part.strip() for line in card.lines("ORG") for part in split_value(line.decoded(), ";")]
+    full = card.text("FN").strip()
+    if full and full not in organisation:
+        yield from _of_person(full, given, family)
+    elif full:
+        yield OwnName(full, "organisation")
+    if given and family:
+        yield OwnName(f"{given} {family}", "person")
+        yield OwnName(f"{family} {given}", "person")
+        yield OwnName(f"{given[0]} {family}", "person")
+    for part in (family, given, *middle.split(",")):
+        yield from (OwnName(word, "person") for word in (part, *part.replace("-", " ").split()) if word)
+    for line in card.lines("NICKNAME"):
+        yield from (OwnName(text.strip(), "person") for text in split_value(line.decoded(), ",") if not relations_in(text))
+    for line in card.lines("RELATED"):
+        text = line.text().strip()
+        if text and not relations_in(text) and not text.startswith(("urn:", "http")):
+            yield from _of_person(text)
+    yield from (form for part in organisation if part for form in _of_organisation(part))
+    for name, kind in (("EMAIL", "email"), ("TEL", "phone"), ("URL", "url")):
+        yield from (OwnName(line.text().strip(), kind) for line in card.lines(name))
+    for line in card.lines("ADR"):
+        yield from _of_address([part.strip() for part in split_value(line.decoded(), ";")])
+
+
+def _of_person(full: str, given: str = "", family: str = "") -> Iterator[OwnName]:
+    full = " ".join(full.split())
+    if not full:
+        return
+    yield OwnName(full, "person")
+    if not given and not family:
+        parts = [part for part in full.split() if fold(part).strip(".") not in _TITLES]
+        if len(parts) > 1:
+            yield OwnName(" ".join(parts), "person")
+            yield OwnName(f"{parts[-1]} {' '.join(parts[:-1])}", "person")
+            yield OwnName(f"{parts[0][0]} {parts[-1]}", "person")
+        yield from (OwnName(part, "person") for part in parts if len(part) > 2 and not relations_in(part))
+
+
+_TITLES = frozenset("dr prof mr mrs ms miss sir frau herr mme mlle dott ing med dipl".split())
+_LEGAL = re.compile(
+    r"[,\s]+(?:gmbh(?: & co\.? kg)?|ag|kg|ohg|e\.?v\.?|mbh|ug|se|ltd\.?|limited|plc|llp|inc\.?|corp\.?|llc|co\.?|s\.?a\.?|"
+    r"s\.?a\.?r\.?l\.?|s\.?r\.?l\.?|s\.?p\.?a\.?|b\.?v\.?|n\.?v\.?|a/s|aps|ab|oy|sas)\s*\Z",
+    re.IGNORECASE,
+)
+
+
+def _of_organisation(text: str) -> Iterator[OwnName]:
+    yield OwnName(text, "organisation")
+    if (short := _LEGAL.sub("", text)) != text and len(short) > 2:
+        yield OwnName(short, "organisation")
+
+
+def _of_address(parts: list[str]) -> Iterator[OwnName]:
+    """`ADR`: box, more, street, town, region, code, country. The country alone tells nothing."""
+    box, more, street, town, region, code, *_ = (*parts, "", "", "", "", "", "", "")
+    for text in (box, more, street):
+        for piece in (text, *re.split(r"\s*[\n,]\s*", text)):
+            if len(piece) > 3 and not piece.isdigit():
+                yield OwnName(piece, "address")
+                if bare := re.sub(r"(?:^\s*\d[\w/-]*[\s,]+|[\s,]+\d[\w/-]*\s*$)", "", piece):
+                    if len(bare) > 5 and bare != piece:
+                        yield OwnName(bare, "address")
+    for text, kind in ((town, "place"), (region, "place")):
+        if len(text) > 2:
+            yield OwnName(text, kind)
+    if len(code) > 3:
+        yield OwnName(code, "address")
+
+
+@functools.lru_cache(maxsize=5_000)
+def _of_events(data: bytes) -> tuple[OwnName, ...]:
+    try:
+        document = parse(data)
+    except ValueError:
+        return ()
+    found: list[OwnName] = []
+    for calendar in document.components("VCALENDAR"):
+        for event in calendar.components("VEVENT"):
+            for line in (*event.lines("ATTENDEE"), *event.lines("ORGANIZER")):
+                found += _of_person(line.parameter("CN") if "@" not in line.parameter("CN") else "")
+                if line.value[:7].lower() == "mailto:":
+                    found.append(OwnName(line.value[7:].strip(), "email"))
+            found += _of_place(event.text("LOCATION").strip())
+            found += (OwnName(match[1], "person") for match in _IN_TITLE.finditer(event.text("SUMMARY")[:500]))
+    return tuple(found)
+
+
+_IN_TITLE = re.compile(
+    r"\b(?:with|mit|avec|con|w/|Dr\.?|Herr|Frau|Mr\.?|Mrs\.?|Ms\.?)\s+([^\W\d_a-zà-ÿ][\w'’-]+(?:\s[^\W\d_a-zà-ÿ][\w'’-]+){0,2})"
+    r"|\b([^\W\d_a-zà-ÿ][\w-]+)['’]s\b"
+)
+
+
+def _of_place(text: str) -> Iterator[OwnName]:
+    if not text or len(text) > 200 or "://" in text:
+        return
+    kind = "address" if re.search(r"\d", text) else "place"
+    if fold(text) not in _ROOMS:
+        yield OwnName(text, kind)
+    for piece in re.split(r"\s*[,\n]\s*", text):
+        if len(piece) > 3 and piece != text and not piece.isdigit() and fold(piece) not in _ROOMS:
+            yield OwnName(piece, "address" if re.search(r"\d", piece) else "place")
+
+
+_ROOMS = frozenset(
+    "home work office kitchen bedroom bathroom living room garden garage hall hallway basement attic school online zoom teams "
+    "phone video call tbd tba room meeting room remote balcony terrace dining room study nursery zuhause buro kuche".split()
+) | {"living room", "meeting room", "dining room", "video call"}
+"""Places that everybody has: they tell nothing, and plans need them."""
+
+# ── Finding ───────────────────────────────────────────────────────────────────────────────────────────────
+
+_WORDS_TOO = frozenset(
+    "will mark may april june august summer dawn joy faith hope grace rose lily daisy iris violet heather holly ivy amber ruby "
+    "pearl jade crystal bill rob nick pat drew frank rich art dean jack earl duke guy gene jean don ray skip chase hunter cliff "
+    "forest glen dale heath reed rusty sandy penny patience charity melody harmony robin martin jay bob tip buck chip chuck dick "
+    "randy rick sally peg dot bea angel star sky ocean river rain storm winter autumn spring sunny misty eve noel christian love "
+    "king prince major judge page paige miles lance pierce wade trip ward gay basil ginger olive hazel myrtle clay flint stone "
+    "rock stew max an min long young see can are case bell cook baker smith miller day short small brown white black green gray "
+    "grey west north south east best price rice fish wolf fox bird lamb bush wood woods hill field ford bridge church temple wall "
+    "gates banks rivers waters winters mason carpenter taylor tailor fisher hand reading nice bath orange apple target shell gap "
+    "boots next visa oracle amazon meta uber square block ring nest hall park lake banks house homes little good man power bank "
+    "the and for you not all new one two now old see way who did get let say she too use her him his how its our out has had was "
+    "von van der den die das und mit auf ist ein eine del las los les des mas que por wie was kurz lang klein gross koch weiss "
+    "schwarz braun bauer jung alt berg stein vogel wolf fuchs sommer winter morgen abend sonntag freitag montag major minor lane "
+    "street road mobile home work office team sun sol viola pages notes call mail time date list".split()
+)
+_CUES = frozenset(
+    "call phone ring email mail text message tell ask invite with contact meet remind dial ping thank congratulate visit cc bcc "
+    "inform notify answer whatsapp facetime from for to dear hi hello hey and mr mrs ms dr herr frau von an mit fur ruf frag "
+    "sag schreib name is by about see via".split()
+)
+_AUXILIARIES = frozenset("i you we they he she it the there my this that be not a an me us your his her their".split())
+_LEAST_FUZZY = 6
+
+
+@dataclass(slots=True)
+class _Index:
+    starts: dict[str, list[tuple[tuple[str, ...], str]]] = field(default_factory=dict)
+    """First word → all words and kind, the longest first."""
+    joined: dict[str, str] = field(default_factory=dict)
+    """Names of several words written as one → kind."""
+    deletes: dict[str, set[str]] = field(default_factory=dict)
+    """A word of a person's name without one letter → such words."""
+    numbers: frozenset[str] = frozenset()
+    """Last seven digits of phone numbers."""
+
+
+class OwnerNames:
+    """Finds the owner's names in a text."""
+
+    def __init__(self, names: Iterable[OwnName], keep: Iterable[str] = ()) -> None:
+        """Take in the names; a few thousand cost a tenth of a second.
+
+        Args:
+            keep: Words the owner wants to leave as they are.
+        """
+        kept = {_key(text) for text in keep}
+        index = self._index = _Index()
+        numbers = set[str]()
+        seen = set[tuple[tuple[str, ...], str]]()
+        for name in names:
+            if name.kind == "phone":
+                digits = re.sub(r"\D", "", name.text)
+                if len(digits) >= 6:
+                    numbers.add(digits[-7:])
+            for key in _spellings(name.text):
+                if not key or key in kept or (key, name.kind) in seen or len("".join(key)) < 2 or name.kind in ("phone", "email"):
+                    continue
+                seen.add((key, name.kind))
+                index.starts.setdefault(key[0], []).append((key, name.kind))
+                if len(key) > 1 and len("".join(key)) > 5:
+                    index.joined.setdefault("".join(key), name.kind)
+                if len(key) == 1 and name.kind == "person" and len(key[0]) >= _LEAST_FUZZY and key[0].isalpha():
+                    for less in (key[0], *_without_one(key[0])):
+                        index.deletes.setdefault(less, set()).add(key[0])
+        for options in index.starts.values():
+            options.sort(key=lambda option: -len(option[0]))
+        index.numbers = frozenset(numbers)
+
+    def __bool__(self) -> bool:
+        return bool(self._index.starts or self._index.numbers)
+
+    def find(self, text: str, said: Words) -> list[Found]:
+        """The owner's names in a plain text, in order. `said`: `plain.words(text)`."""
+        found: list[Found] = []
+        starts, joined, folded = self._index.starts, self._index.joined, said.folded
+        n, at = len(folded), 0
+        while at < n:
+            word = folded[at]
+            one = self._exact(text, said, at) if word in starts else None
+            if one is None and len(word) > 5 and word in joined:
+                one = (joined[word], at + 1)
+            if one is None:
+                one = self._varied(text, said, at)
+            if one is None:
+                at += 1
+                continue
+            kind, after = one
+            found.append(Found(said.starts[at], said.ends[after - 1], kind, "owner"))
+            at = after
+        if self._index.numbers:
+            found += self._phones(text)
+        return _joined_people(text, found)
+
+    def _exact(self, text: str, said: Words, at: int) -> tuple[str, int] | None:
+        folded = said.folded
+        for key, kind in self._index.starts[folded[at]]:
+            after = at + len(key)
+            if len(key) > 1 and (tuple(folded[at:after]) != key or not _are_near(text, said, at, after)):
+                continue
+            if len(key) == 1 and not _counts(text, said, at, kind):
+                continue
+            return kind, after
+        return None
+
+    def _varied(self, text: str, said: Words, at: int) -> tuple[str, int] | None:
+        """With a genitive `s`, cut by a hyphen, with one wrong letter."""
+        folded, starts = said.folded, self._index.starts
+        word = folded[at]
+        if len(word) > 3 and word[-1] == "s" and word[:-1] in starts:
+            for key, kind in starts[word[:-1]]:
+                if len(key) == 1 and word[:-1] not in _WORDS_TOO and word not in _WORDS_TOO and not text[said.starts[at]].islower():
+                    return kind, at + 1
+        if at + 1 < len(folded) and _HYPHEN.fullmatch(text, said.ends[at], said.starts[at + 1]):
+            whole = word + folded[at + 1]
+            if whole in self._index.joined:
+                return self._index.joined[whole], at + 2
+            for key, kind in starts.get(whole, ()):
+                if len(key) == 1 and len(whole) > 3:
+                    return kind, at + 2
+        if len(word) < _LEAST_FUZZY - 1 or not self._index.deletes or word in _WORDS_TOO:
+            return None
+        first = text[said.starts[at]]
+        is_cued = at > 0 and folded[at - 1] in _CUES
+        if first.islower() and not (is_cued and len(word) >= _LEAST_FUZZY):
+            return None
+        if not is_cued and len(word) < 8 and _starts_sentence(text, said.starts[at]) and not _next_is_capital(text, said, at):
+            return None
+        return ("person", at + 1) if self._is_near_name(word) else None
+
+    def _is_near_name(self, word: str) -> bool:
+        deletes = self._index.deletes
+        near = set[str]()
+        for less in (word, *_without_one(word)):
+            near |= deletes.get(less, set())
+        return any(name[0] == word[0] and _is_one_off(word, name) for name in near)
+
+    def _phones(self, text: str) -> Iterator[Found]:
+        for run in _DIGITS.finditer(text):
+            if re.sub(r"\D", "", run[0])[-7:] in self._index.numbers:
+                yield Found(run.start(), run.end(), "phone", "owner")
+
+
+_DIGITS = re.compile(r"(?<!\w)[+(]{0,2}\d(?:[ ().\-/\u00a0]{0,2}\d){5,18}")
+_HYPHEN = re.compile(r"-(?:\r?\n[ \t]{0,8})?|[\u2010\u2011\u2012\u2013]")
+_NEAR = re.compile(r"(?:[ \t]{0,3}[.,'’\-\u2010\u2011/&]?[ \t]{0,3}\n?[ \t]{0,3}|\W{0,3})")
+
+
+def _are_near(text: str, said: Words, at: int, after: int) -> bool:
+    return all(_NEAR.fullmatch(text, said.ends[k], said.starts[k + 1]) for k in range(at, after - 1))
+
+
+def _counts(text: str, said: Words, at: int, kind: str) -> bool:
+    """Whether one word that may be a name is meant as one here."""
+    word = said.folded[at]
+    is_small = text[said.starts[at]].islower()
+    if word not in _WORDS_TOO:
+        return kind == "person" or not is_small or len(word) > 3
+    after = said.folded[at + 1] if at + 1 < len(said.folded) else ""
+    before = said.folded[at - 1] if at else ""
+    if is_small:
+        return kind == "person" and before in _CUES - {"to", "and", "is", "for", "see", "about", "by"} and after not in _AUXILIARIES
+    if text[said.ends[at] : said.ends[at] + 2] in ("'s", "’s"):
+        return True
+    return after not in _AUXILIARIES if _starts_sentence(text, said.starts[at]) else True
+
+
+def _starts_sentence(text: str, start: int) -> bool:
+    before = text[max(0, start - 4) : start].rstrip(" \t\"'“”„(")
+    return not before or before[-1] in ".!?\n:;"
+
+
+def _next_is_capital(text: str, said: Words, at: int) -> bool:
+    return at + 1 < len(said.starts) and text[said.starts[at + 1]].isupper()
+
+
+def _joined_people(text: str, found: list[Found]) -> list[Found]:
+    """First and last name side by side are one name."""
+    found.sort(key=lambda one: one.start)
+    joined: list[Found] = []
+    for one in found:
+        last = joined[-1] if joined else None
+        if last and last.kind == one.kind == "person" and text[last.end : one.start] in (" ", "-", ". ", "  "):
+            joined[-1] = Found(last.start, one.end, "person", "owner")
+        else:
+            joined.append(one)
+    return joined
+
+
+@functools.lru_cache(maxsize=60_000)
+def _spellings(text: str) -> tuple[tuple[str, ...], ...]:
+    """The words of a name, folded; also with `ue` for `ü`, and `u` for `ue`."""
+    key = _key(text)
+    found = {key: None}
+    lower = text.lower()
+    if any(c in lower for c in "äöüøåæ"):
+        for table in (_GERMAN, _NORDIC):
+            found[_key(lower.translate(table))] = None
+    if any(two in lower for two in ("ae", "oe", "ue")):
+        found[tuple(word.replace("ae", "a").replace("oe", "o").replace("ue", "u") for word in key)] = None
+    return tuple(found)
+
+
+_GERMAN = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
+_NORDIC = str.maketrans({"ø": "oe", "å": "aa", "æ": "ae", "ö": "o", "ä": "a", "ü": "u"})
+
+
+def _key(text: str) -> tuple[str, ...]:
+    return tuple(words(plain(text).text).folded)
+
+
+def _without_one(word: str) -> set[str]:
+    return {word[:k] + word[k + 1 :] for k in range(len(word))}
+
+
+def _is_one_off(a: str, b: str) -> bool:
+    """Whether one letter is wrong, missing, added, or two neighbours are exchanged."""
+    if a == b:
+        return True
+    if len(a) == len(b):
+        wrong = [k for k in range(len(a)) if a[k] != b[k]]
+        return len(wrong) == 1 or (len(wrong) == 2 and wrong[1] == wrong[0] + 1 and a[wrong[0]] == b[wrong[1]] and a[wrong[1]] == b[wrong[0]])
+    if abs(len(a) - len(b)) != 1:
+        return False
+    long, short = (a, b) if len(a) > len(b) else (b, a)
+    return short in _without_one(long)

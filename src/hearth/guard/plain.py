@@ -1,0 +1,115 @@
+"""Text as finders read it: without invisible characters, look-alike letters as the Latin ones they imitate.
+
+What is found in `Plain.text` is told in places of the original by `Plain.original`. Takes time linear in the text; any
+text, lone surrogates included.
+Covered: zero-width characters, soft hyphens, direction marks, full-width and styled letters and digits, Cyrillic and
+Greek look-alikes, accents (when words are compared). Not covered: look-alikes made of several letters (`rn` for `m`),
+digits for letters (`M1a`).
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import unicodedata
+from array import array
+from dataclasses import dataclass
+
+_INVISIBLE = "\u00ad\u034f\u061c\u180e\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2061\u2062\u2063\u2064\u2066\u2067\u2068\u2069\ufeff"
+_HIDDEN = re.compile(f"[{_INVISIBLE}]")
+_LOOKS_LIKE = dict(
+    zip(
+        "АВЕЅІЈКМНОРСТУХаеѕіјкорсухһԁԛԝҮүΑΒΕΖΗΙΚΜΝΟΡΤΥΧοıⅼ",
+        "ABESIJKMHOPCTYXaesijkopcyxhdqwYyABEZHIKMNOPTYXoil",
+        strict=True,
+    )
+)
+
+
+class _Table(dict[int, str]):
+    """For `str.translate`: what each character is read as, worked out when first met."""
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        if character in _INVISIBLE:
+            read = ""
+        elif character in _LOOKS_LIKE:
+            read = _LOOKS_LIKE[character]
+        else:
+            read = unicodedata.normalize("NFKC", character)
+            if len(read) != 1 and not read.isalnum():
+                read = character  # `¨` is a space and an accent: no letter is hidden in it
+        self[code] = read
+        return read
+
+
+_TABLE = _Table()
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """A text as it is read, and the way back to its characters."""
+
+    text: str
+    places: array[int] | None
+    """Of each character, its place in the original; None when every one stands where it stood."""
+
+    def original(self, start: int, end: int) -> tuple[int, int]:
+        """Where the characters from `start` to `end` stand in the original."""
+        if self.places is None:
+            return start, end
+        return self.places[start], self.places[end - 1] + 1
+
+
+def plain(text: str) -> Plain:
+    """Read a text."""
+    if text.isascii():
+        return Plain(text, None)
+    read = text.translate(_TABLE)
+    if len(read) == len(text) and not _HIDDEN.search(text):
+        return Plain(read, None)
+    places = array("L")
+    for index, character in enumerate(text):
+        for _ in _TABLE[ord(character)]:
+            places.append(index)
+    return Plain(read, places)
+
+
+# ── Words ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+_WORD = re.compile(r"[^\W_][^\W_\u0300]*(?:[\u0300-\u036f]+[^\W_]*)*")
+_SPECIAL = str.maketrans({"ß": "ss", "ø": "o", "æ": "ae", "œ": "oe", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ı": "i"})
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The words of a plain text, folded, with their places in it."""
+
+    folded: list[str]
+    starts: list[int]
+    ends: list[int]
+
+
+def words(text: str) -> Words:
+    """The words of a plain text: runs of letters and digits."""
+    folded: list[str] = []
+    starts: list[int] = []
+    ends: list[int] = []
+    is_ascii = text.isascii()
+    for match in _WORD.finditer(text):
+        word = match[0]
+        folded.append(word.lower() if is_ascii else fold(word))
+        starts.append(match.start())
+        ends.append(match.end())
+    return Words(folded, starts, ends)
+
+
+def fold(word: str) -> str:
+    """Lower case without accents, look-alikes and invisible characters: what makes two words the same."""
+    return word.lower() if word.isascii() else _folded(word) if len(word) <= 64 else _folded.__wrapped__(word)
+
+
+@functools.lru_cache(maxsize=8_000)
+def _folded(word: str) -> str:
+    apart = unicodedata.normalize("NFKD", word.translate(_TABLE).casefold())
+    return "".join(c for c in apart if not unicodedata.combining(c)).translate(_SPECIAL)
