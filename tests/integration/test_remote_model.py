@@ -204,6 +204,28 @@ def test_a_model_without_temperature(server: Server, model: RemoteModel) -> None
     assert {body["response_format"]["type"] for _, _, body in server.received} == {"json_schema"}
 
 
+def drawn(*texts: str) -> Step:
+    choices = [{"message": {"content": text}, "finish_reason": "stop"} for text in texts]
+    return Step(body=json.dumps({"choices": choices}).encode())
+
+
+def test_several_answers_are_drawn_at_once(server: Server, model: RemoteModel) -> None:
+    server.steps = [drawn("{}", "", "[]")]
+    assert model.sample(ASK, SCHEMA, 3) == ("{}", "[]"), "one that is empty is passed over"
+    body = server.received[0][2]
+    assert body["n"] == 3
+    assert body["temperature"] > 0
+
+
+def test_a_server_that_does_not_know_n_gives_one_answer(server: Server, model: RemoteModel) -> None:
+    server.steps = [error(400, "Unrecognized request argument supplied: n"), chat("{}")]
+    assert model.sample(ASK, SCHEMA, 3) == ("{}",)
+    assert ["n" in body for _, _, body in server.received] == [True, False]
+    server.steps = [drawn("", "")]
+    with pytest.raises(PlannerError, match="empty answer"):
+        model.sample(ASK, SCHEMA, 2)
+
+
 # ── Trying again ──────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -209,11 +209,18 @@ def test_unusable_plans_and_candidates_are_passed_over(tmp_path: Path, encoder: 
         replace(LESSONS[0], id="twice", plans=((("set_alarm", "set_alarm"), 1.0),)),
         replace(LESSONS[0], id="empty", plans=(((), 1.0),)),
         replace(LESSONS[0], id="weightless", plans=((("set_alarm",), 0.0),)),
+        replace(LESSONS[0], id="second gone", plans=((("set_alarm",), 1.0), (("fry_egg",), 1.0))),
         replace(LESSONS[0], id="long", request="Wake me. " * 100_000),
         replace(LESSONS[0], id="blank", request=""),
     ]
     epochs, last = trained([*odd, *LESSONS[:5]], tmp_path / "a", encoder, replace(SMALL, n_epochs=1, n_epochs_more=0))
-    assert set(cast(list[str], last.record["ids"])) == {"ranked", "long", "blank", *(one.id for one in LESSONS[:5])}
+    assert set(cast(list[str], last.record["ids"])) == {
+        "ranked",
+        "second gone",
+        "long",
+        "blank",
+        *(one.id for one in LESSONS[:5]),
+    }
     assert 0 < epochs[0].loss < 20
 
 

@@ -13,7 +13,7 @@ from tests.small_world import TOOLS, lessons, shown
 from hearth.errors import RequestError, StoreError
 from hearth.learn.buffer import MAX_LINE_BYTES, Buffer, Entry, read_entries
 from hearth.store import Store
-from hearth.types import Demonstration, Label, Plan, Ref, Step
+from hearth.types import Demonstration, Label, Plain, Plan, Ref, Step
 
 
 @pytest.fixture
@@ -140,10 +140,11 @@ def test_what_may_come_in(buffer: Buffer, entry: Entry, reason: str) -> None:
     ("sources", "is_let_in"),
     [
         ({"owner"}, True),
-        ({"device", "file", "contacts"}, True),
+        ({"device", "contacts"}, True),
         ({"teacher"}, True),
         ({"model", "owner"}, True),
         ({"message"}, False),
+        ({"owner", "file"}, False),
         ({"owner", "web"}, False),
         ({"teacher", "web"}, False),
         ({"sensor"}, False),
@@ -231,3 +232,17 @@ def test_a_row_that_cannot_be_read_is_named(buffer: Buffer, store: Store) -> Non
         cursor.execute("UPDATE demonstration SET plan_json='{' WHERE id='d001'")
     with pytest.raises(StoreError, match=r"the demonstration 'd001' cannot be read .*; forget it, or restore the home"):
         buffer.all()
+
+
+@pytest.mark.parametrize(
+    "candidates",
+    [None, "as I said", [], [{"tools": ["x"]}], [{"tools": ["x"], "share": -1}], [{"tools": ["x"], "share": 1e999}], 3],
+)
+def test_what_a_teacher_held_likely_in_another_form_is_not_learnt_from(candidates: Plain) -> None:
+    assert Entry(Demonstration("1", "r", Plan((Step("x"),))), candidates=candidates).held_likely == ()
+    shares: Plain = [{"tools": ["y"], "share": 1}, {"tools": ["x"], "share": 2}]
+    assert Entry(Demonstration("1", "r", Plan((Step("x"),))), candidates=shares).held_likely == (
+        (("x",), 2.0),
+        (("y",), 1.0),
+    )
+    assert Entry(Demonstration("1", "r", Plan((Step("z"),))), candidates=shares).held_likely == ()

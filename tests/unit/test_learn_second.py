@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -21,7 +22,7 @@ from hearth.learn.unlearn import find, forget
 from hearth.protocols import Proposal
 from hearth.testing import FIXED_NOW
 from hearth.trace import Trace
-from hearth.types import Demonstration, Plan, Request, Step
+from hearth.types import Demonstration, Plain, Plan, Request, Step
 
 GIVEN: list[Demonstration | Lesson] = []
 """What the trainer was last given."""
@@ -111,6 +112,19 @@ def test_what_the_owner_corrected_is_learnt_with_the_step_that_was_wrong(state: 
     assert reflection.plans == ((("find_train", "order_pizza", "book_train"), 1.0),)
     assert reflection.wrong == {1}
     assert "c2" in {one.id for one in GIVEN if isinstance(one, Demonstration)}
+
+
+def test_all_that_a_teacher_held_likely_is_learnt_by_its_share(state: State) -> None:
+    asked = shown("t1", "find_train", "book_train")
+    shares: Plain = [{"tools": ["find_train"], "share": 0.25}, {"tools": ["find_train", "book_train"], "share": 0.75}]
+    odd_form = Entry(shown("t2", "find_train", "book_train"), candidates="as I said")
+    state.learn([*lessons(30), Entry(asked, candidates=shares), odd_form], must_pass=False)
+    second.train(state, silent)
+    (lesson,) = [one for one in GIVEN if isinstance(one, Lesson)]
+    assert lesson.id == "t1"
+    assert lesson.plans == ((("find_train", "book_train"), 0.75), (("find_train",), 0.25))
+    assert [plan for plan, _ in lesson.ranking] == [plan for plan, _ in lesson.plans]
+    assert lesson.ranking[0][1] - lesson.ranking[1][1] == pytest.approx(math.log(3))
 
 
 def test_going_back_takes_it_out_and_brings_it_back(state: State) -> None:

@@ -324,3 +324,42 @@ def test_the_first_with_an_answer_counts(budget: Budget) -> None:
     assert [isinstance(answer, Plan) for answer in answers] == [True, True, False, False]
     assert one.asked == list("abcd")
     assert two.asked == list("bcd")
+
+
+# ── Several answers ───────────────────────────────────────────────────────────────────────────────────────
+
+READ = said(node("find_mail", sender="Mia"), node("read_mail", mail="<node-0>"))
+
+
+def test_of_several_answers_the_commonest_counts_and_the_others_are_learnt_from(budget: Budget) -> None:
+    model = ScriptedModel([READ, "no idea", GOOD, GOOD])
+    (answer,) = ask(EndpointTeacher(model, budget, n_answers=4), "mail from Mia")
+    assert isinstance(answer, Plan)
+    assert answer.steps == FIND.steps
+    assert [tools for tools, _ in answer.considered] == [("find_mail",), ("find_mail", "read_mail")]
+    assert [share for _, share in answer.considered] == pytest.approx([2 / 3, 1 / 3])
+    assert budget.spent().n_calls == 1, "drawn by one question"
+    entry = entry_from(request("mail from Mia"), answer, "t", id="1", source="teacher")
+    assert entry.demonstration.plan.considered == ()
+    assert [tools for tools, _ in entry.held_likely] == [("find_mail",), ("find_mail", "read_mail")]
+
+
+@pytest.mark.parametrize("replies", [[GOOD, GOOD, GOOD], [GOOD, "no idea", json.dumps({"outcome": "needs"})]])
+def test_answers_that_agree_leave_nothing_to_consider(budget: Budget, replies: list[str]) -> None:
+    (answer,) = ask(EndpointTeacher(ScriptedModel(replies), budget, n_answers=3), "mail from Mia")
+    assert isinstance(answer, Plan)
+    assert answer.considered == ()
+    assert entry_from(request("mail from Mia"), answer, "t", id="1", source="teacher").candidates is None
+
+
+def test_plans_on_record_for_one_request_are_all_considered(tmp_path: Path) -> None:
+    other = {**LINE, **plan_to_json(Plan((*FIND.steps, Step("read_mail", {"mail": Ref(0)}))))}
+    teacher = recorded(tmp_path, {**LINE, "id": "1"}, {**other, "id": "2"}, {**LINE, "id": "3"})
+    (answer,) = teacher.label([request("mail from Mia")], TOOLS)
+    assert isinstance(answer, Plan)
+    assert [tools for tools, _ in answer.considered] == [("find_mail",), ("find_mail", "read_mail")]
+    assert answer.considered[0][1] == pytest.approx(2 / 3)
+    shares = [{"tools": ["find_mail"], "share": 0.7}, {"tools": ["draft_mail"], "share": 0.3}]
+    (answer,) = recorded(tmp_path, {**LINE, "candidates": shares}).label([request("mail from Mia")], TOOLS)
+    assert isinstance(answer, Plan)
+    assert answer.considered == ((("find_mail",), 0.7), (("draft_mail",), 0.3))

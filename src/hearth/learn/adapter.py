@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -40,8 +41,16 @@ class Lesson:
     """Places in the first plan of steps that were wrong: seen as what came before, never learnt."""
 
 
-def lesson_of(demonstration: Demonstration) -> Lesson | None:
-    """What a demonstration teaches; None of an empty plan. A tool used twice counts where it is first."""
+Shares = Sequence[tuple[tuple[str, ...], float]]
+"""Tools of plans, in order, each with its share."""
+
+
+def lesson_of(demonstration: Demonstration, held_likely: Shares = ()) -> Lesson | None:
+    """What a demonstration teaches; None of an empty plan. A tool used twice counts where it is first.
+
+    Args:
+        held_likely: All that its teacher held likely, its own plan first: learnt by their shares, and ranked by them.
+    """
     steps = demonstration.plan.steps
     said = demonstration.task_steps if len(demonstration.task_steps) == len(steps) else ()
     tools = tuple(dict.fromkeys(step.tool for step in steps))
@@ -49,7 +58,12 @@ def lesson_of(demonstration: Demonstration) -> Lesson | None:
         return None
     first = [next(k for k, step in enumerate(steps) if step.tool == tool) for tool in tools]
     texts = tuple(steps[k].text or (said[k] if said else "") for k in first)
-    return Lesson(demonstration.id, demonstration.request, ((tools, 1.0),), texts if all(texts) else ())
+    plans: dict[tuple[str, ...], float] = {}
+    for names, share in held_likely or ((tools, 1.0),):
+        once = tuple(dict.fromkeys(names))
+        plans[once] = plans.get(once, 0.0) + share
+    ranking = tuple((names, math.log(share)) for names, share in plans.items()) if len(plans) > 1 else ()
+    return Lesson(demonstration.id, demonstration.request, tuple(plans.items()), texts if all(texts) else (), ranking)
 
 
 def reflected(id: str, request: str, failed: Sequence[str], corrected: Sequence[str]) -> Lesson:
@@ -159,8 +173,8 @@ def train(
     """Train a pointer; yields each epoch and last what was made, in `folder`.
 
     Args:
-        lessons: Passed over when a plan is empty, uses a tool twice or one that is not on offer. Such candidates of a
-            ranking are left out.
+        lessons: Passed over when the first plan is empty, uses a tool twice or one that is not on offer. Such further
+            plans and candidates of a ranking are left out.
         folder: Must not exist; appears whole at the end.
         start_from: Folder of an earlier training to go on from.
         replay: Earlier lessons mixed in, so that going on does not forget. Leave them out only to measure forgetting.
@@ -197,8 +211,8 @@ def train(
 
 
 def _is_usable(lesson: Lesson, tools: Mapping[str, ToolSpec]) -> bool:
-    plans = [plan for plan, weight in lesson.plans if weight > 0]
-    return bool(plans) and all(_is_plan(plan, tools) for plan in plans)
+    first = next((plan for plan, weight in lesson.plans if weight > 0), ())
+    return _is_plan(first, tools)
 
 
 def _is_plan(plan: Sequence[str], tools: Mapping[str, ToolSpec]) -> bool:
@@ -206,6 +220,6 @@ def _is_plan(plan: Sequence[str], tools: Mapping[str, ToolSpec]) -> bool:
 
 
 def _without_unusable(lesson: Lesson, tools: Mapping[str, ToolSpec]) -> Lesson:
-    plans = tuple((tuple(plan), weight) for plan, weight in lesson.plans if weight > 0)
+    plans = tuple((tuple(plan), weight) for plan, weight in lesson.plans if weight > 0 and _is_plan(plan, tools))
     ranking = tuple((tuple(plan), score) for plan, score in lesson.ranking if _is_plan(plan, tools))
     return replace(lesson, plans=plans, ranking=ranking)

@@ -19,7 +19,9 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from hearth.errors import Cycle, PlanError, PlanTooLong, RequestError, StoreError, UnknownTool
 from hearth.plan_format import demonstration_from_json, plan_from_json, plan_to_json
@@ -43,6 +45,14 @@ _COLUMNS = (
 _MARKS = ", ".join("?" * 13)
 
 
+class _Candidate(BaseModel):
+    tools: list[str] = Field(min_length=1, max_length=50)
+    share: float = Field(gt=0, allow_inf_nan=False)
+
+
+_CANDIDATES = TypeAdapter(Annotated[list[_Candidate], Field(max_length=50)])
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """A demonstration and what is known of it."""
@@ -53,7 +63,8 @@ class Entry:
     teacher: str = ""
     """Who labelled it, by name."""
     candidates: Plain = None
-    """What else the teacher held likely, in the teacher's own form; None when it did not say."""
+    """What the teacher held likely: a list of `{"tools": […], "share": 0.6}`; None when it did not say. Any other form
+    is kept and not learnt from."""
     episode: str = ""
     """The request of the trace it came from."""
     added: str = ""
@@ -62,6 +73,16 @@ class Entry:
     @property
     def id(self) -> str:
         return self.demonstration.id
+
+    @property
+    def held_likely(self) -> tuple[tuple[tuple[str, ...], float], ...]:
+        """`candidates` as tools with shares; empty where they have another form or leave out the plan itself."""
+        try:
+            found = {tuple(one.tools): one.share for one in _CANDIDATES.validate_python(self.candidates)}
+        except ValidationError:
+            return ()
+        mine = tuple(step.tool for step in self.demonstration.plan.steps)
+        return ((mine, found.pop(mine)), *found.items()) if mine in found else ()
 
     @property
     def digest(self) -> str:
@@ -114,7 +135,7 @@ def read_entries(path: Path, source: str = "teacher") -> tuple[list[Entry], list
     """Read a JSONL file of demonstrations; a bad line is refused with its number, the others are read.
 
     Beside the plan format, a line may hold `label` (a list of sources, or `{"sources": […]}`), `teacher`,
-    `candidates` and `episode`.
+    `candidates` (a list of `{"tools": […], "share": 0.6}`) and `episode`.
 
     Args:
         source: For lines that name none.

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from hearth.errors import HearthError, StoreError
 from hearth.learn import gate
-from hearth.learn.adapter import Lesson, reflected
+from hearth.learn.adapter import Lesson, lesson_of, reflected
 from hearth.learn.buffer import Entry
 from hearth.learn.gate import Verdict, node_f1
 from hearth.learn.tasks import grouped
@@ -122,8 +122,11 @@ def train(state: State, progress: Progress) -> tuple[int | None, Verdict]:
 
 
 def _lesson(state: State, entry: Entry) -> Demonstration | Lesson:
-    """A demonstration; where it corrects a recorded plan, together with the step that was wrong first."""
+    """A demonstration; with all that its teacher held likely, or, where it corrects a recorded plan, together with the
+    step that was wrong first."""
     given = entry.demonstration
+    if entry.held_likely:
+        return lesson_of(given, entry.held_likely) or given
     if given.source != "owner" or not entry.episode or not given.plan.steps:
         return given
     rows = state.store.query("SELECT plan_json FROM episode WHERE id = ? AND plan_json IS NOT NULL", (entry.episode,))

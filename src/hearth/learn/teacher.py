@@ -26,12 +26,13 @@ from pathlib import Path
 from hearth.errors import PlanError, PlannerError
 from hearth.learn.buffer import Entry, Refused, entry_of, read_entries, why_not
 from hearth.learn.masking import Mask, known_names, masked
+from hearth.models.scripted import ScriptedModel
 from hearth.plan_format import plan_to_json
 from hearth.planning.check import check_plan
 from hearth.planning.language import MAX_REPLY_CHARACTERS, LanguagePlanner
-from hearth.protocols import Encoder, LanguageModel, Teacher
+from hearth.protocols import Encoder, LanguageModel, SamplingModel, Teacher
 from hearth.store import Store
-from hearth.types import Context, Demonstration, Label, Plan, Refusal, Request, ToolSpec
+from hearth.types import Context, Demonstration, Label, Plain, Plan, Refusal, Request, ToolSpec
 
 _N_FAILURES = 3
 """After so many failures in a row the model is not asked again: it is down, or its answers are of no use."""
@@ -144,15 +145,32 @@ class MeteredModel:
 
     def complete(self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, object] | None = None) -> str:
         """As the model does. Raises: BudgetSpent: Nothing was sent. PlannerError."""
+        taken = self._taken(messages, schema)
+        text = self._model.complete(messages, schema)
+        self._answered(taken, [text])
+        return text
+
+    def sample(
+        self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, object] | None = None, n: int = 1
+    ) -> tuple[str, ...]:
+        """As the model does, one answer where it gives no more. Raises: BudgetSpent: Nothing was sent. PlannerError."""
+        if not isinstance(self._model, SamplingModel):
+            return (self.complete(messages, schema),)
+        taken = self._taken(messages, schema)
+        texts = self._model.sample(messages, schema, n)
+        self._answered(taken, texts)
+        return texts
+
+    def _taken(self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, object] | None) -> Spent:
         asked = sum(len(message.get("content", "")) for message in messages) + len(json.dumps(schema or ""))
         self.has_answered = False
-        taken = self._budget.take(asked // _CHARACTERS_PER_TOKEN + 1)
-        text = self._model.complete(messages, schema)
+        return self._budget.take(asked // _CHARACTERS_PER_TOKEN + 1)
+
+    def _answered(self, taken: Spent, texts: Sequence[str]) -> None:
         self.has_answered = True
         counted = getattr(self._model, "n_tokens", 0)
-        answered = min(len(text), MAX_REPLY_CHARACTERS) // _CHARACTERS_PER_TOKEN
+        answered = sum(min(len(text), MAX_REPLY_CHARACTERS) // _CHARACTERS_PER_TOKEN for text in texts)
         self._budget.correct(taken, counted or taken.n_tokens + answered)
-        return text
 
 
 # ── A language model ──────────────────────────────────────────────────────────────────────────────────────
@@ -168,6 +186,7 @@ class EndpointTeacher:
         encoder: Encoder | None = None,
         context: Context | None = None,
         mask: Mask | None = masked,
+        n_answers: int = 1,
     ) -> None:
         """Nothing is asked yet.
 
@@ -175,10 +194,12 @@ class EndpointTeacher:
             encoder: Chooses which tools the model is told of, when there are many.
             context: The names the owner knows: to mask them, never to tell them.
             mask: What leaves of a request; None sends it as it is, for a model on this device.
+            n_answers: So many are drawn of a model that can give several; all are learnt from, by how often each came.
         """
         self.name = model.name
         self._model = MeteredModel(model, budget)
-        self._planner = LanguagePlanner(self._model, encoder)
+        self._drawing = _Drawing(self._model, n_answers)
+        self._planner = LanguagePlanner(self._drawing, encoder)
         self._context = context or Context()
         self._mask = mask
         self._n_failures = 0
@@ -202,11 +223,49 @@ class EndpointTeacher:
     def _answer(self, request: Request, tools: Mapping[str, ToolSpec]) -> Plan | Refusal:
         """Raises: PlannerError: No usable answer, or unreachable. BudgetSpent: Not asked."""
         if self._mask is None:
-            answer = self._planner.plan(request, self._context, tools)
+            answer = self._likeliest(request, self._context, tools)
         else:
             hidden = self._mask(request, self._context)
-            answer = hidden.unmask_answer(self._planner.plan(hidden.request, known_names(hidden), tools))
+            answer = hidden.unmask_answer(self._likeliest(hidden.request, known_names(hidden), tools))
         return _checked(answer, tools, self.name) if isinstance(answer, Plan) else replace(answer, planner=self.name)
+
+    def _likeliest(self, request: Request, context: Context, tools: Mapping[str, ToolSpec]) -> Plan | Refusal:
+        """Of all answers drawn, the plan whose tools came most often, with the others' tools beside it. Raises: see
+        `_answer`."""
+        self._drawing.others = None
+        first = self._planner.plan(request, context, tools)
+        plans = [first] if isinstance(first, Plan) else []
+        drawn: tuple[str, ...] = self._drawing.others or ()  # set while the planner asked
+        for text in drawn:
+            try:
+                other = LanguagePlanner(ScriptedModel([text])).plan(request, context, tools)
+            except PlannerError:
+                continue  # not usable: the others count
+            plans += [other] if isinstance(other, Plan) else []
+        votes = Counter(_tools_of(plan) for plan in plans)
+        if not isinstance(first, Plan) or len(votes) < 2:
+            return first
+        best = max(plans, key=lambda plan: votes[_tools_of(plan)])  # of equals the first
+        return replace(best, considered=_considered(_tools_of(best), votes))
+
+
+class _Drawing:
+    """A `protocols.LanguageModel` that draws several answers to the first question about a request."""
+
+    def __init__(self, model: MeteredModel, n: int) -> None:
+        self.name = model.name
+        self._model = model
+        self._n = n
+        self.others: tuple[str, ...] | None = None
+        """What was drawn beside the answer given; None: nothing yet."""
+
+    def complete(self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, object] | None = None) -> str:
+        """The first of the answers. Raises: PlannerError."""
+        if self._n == 1 or self.others is not None:
+            return self._model.complete(messages, schema)
+        first, *others = self._model.sample(messages, schema, self._n)
+        self.others = tuple(others)
+        return first
 
 
 def _checked(plan: Plan, tools: Mapping[str, ToolSpec], teacher: str) -> Plan | Refusal:
@@ -290,17 +349,37 @@ def _of_entries(entries: Sequence[Entry], tools: Mapping[str, ToolSpec], teacher
     reason = "no plan is on record for that request"
     plans: dict[str, Plan] = {}
     n_of = Counter[str]()
+    shares = dict[tuple[str, ...], float]()
     for entry in entries:
         if fault := why_not(entry, tools):
             reason = fault
             continue
-        nodes = json.dumps(plan_to_json(entry.demonstration.plan)["task_nodes"], sort_keys=True)
+        plan = entry.demonstration.plan
+        nodes = json.dumps(plan_to_json(plan)["task_nodes"], sort_keys=True)
         n_of[nodes] += 1
-        plans.setdefault(nodes, entry.demonstration.plan)
+        plans.setdefault(nodes, plan)
+        held = entry.held_likely or ((_tools_of(plan), 1.0),)
+        for names, share in held:
+            shares[names] = shares.get(names, 0.0) + share
     if not plans:
         return _no_answer(reason, teacher)
-    best = max(plans, key=lambda nodes: n_of[nodes])  # of equals the first
-    return replace(plans[best], planner=teacher)
+    best = plans[max(plans, key=lambda nodes: n_of[nodes])]  # of equals the first
+    return replace(best, planner=teacher, considered=_considered(_tools_of(best), shares))
+
+
+def _tools_of(plan: Plan) -> tuple[str, ...]:
+    return tuple(step.tool for step in plan.steps)
+
+
+def _considered(
+    chosen: tuple[str, ...], shares: Mapping[tuple[str, ...], float]
+) -> tuple[tuple[tuple[str, ...], float], ...]:
+    """See `Plan.considered`; empty where nothing but the chosen plan was held likely."""
+    total, mine = sum(shares.values()), shares.get(chosen, 0.0)
+    others = sorted(
+        ((names, n / total) for names, n in shares.items() if names != chosen and n), key=lambda one: -one[1]
+    )
+    return ((chosen, mine / total), *others) if others and mine else ()
 
 
 class FirstOf:
@@ -326,7 +405,8 @@ def entry_from(
     request: Request, plan: Plan, teacher: str, *, id: str, source: str, episode: str = "", tools: Iterable[str] = ()
 ) -> Entry:
     """What is learnt from a teacher's plan."""
-    bare = replace(plan, confidence=0.0, expected_f1=None, planner="", rests_on=(), offer=None)
+    bare = replace(plan, confidence=0.0, expected_f1=None, planner="", rests_on=(), offer=None, considered=())
     demonstration = Demonstration(id, request.text, bare, tuple(tools), source, request.now)
     label = Label(frozenset({"owner", "teacher"} if source == "teacher" else {"owner"}))
-    return Entry(demonstration, label, teacher, episode=episode)
+    candidates: Plain = [{"tools": list(names), "share": round(share, 4)} for names, share in plan.considered]
+    return Entry(demonstration, label, teacher, candidates or None, episode)

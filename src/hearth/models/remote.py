@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime as dt
 import email.utils
 import json
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ BACK_OFF_S = 0.5
 
 _FORMATS = ("json_schema", "json_object", "plain")
 """Ways to ask for JSON, from the one that constrains most to the one every server knows."""
+_DRAWN_AT = 0.7
+"""Temperature at which several answers are drawn."""
 
 
 class _Part(BaseModel):
@@ -112,11 +115,31 @@ class RemoteModel:
         Raises:
             PlannerError: Unreachable, refused, over its limits, not answered in time, or no chat completion.
         """
+        return self._answers(messages, schema, 1)[0]
+
+    def sample(
+        self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, object] | None = None, n: int = 1
+    ) -> tuple[str, ...]:
+        """Up to `n` answers drawn for one question; a server that does not know `n` gives one.
+
+        An answer that was cut off or is empty is passed over while another is whole.
+
+        Raises:
+            PlannerError: As `complete`.
+        """
+        return self._answers(messages, schema, n)
+
+    def _answers(
+        self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, object] | None, n: int
+    ) -> tuple[str, ...]:
         deadline = self._clock() + self._timeout_s
         form, has_temperature = self._format, self._has_temperature
         while True:
-            reply = self._attempts(self._body(messages, schema, form, has_temperature), deadline)
+            reply = self._attempts(self._body(messages, schema, form, has_temperature, n), deadline)
             if reply.status in (400, 422):
+                if n > 1 and re.search(r"\bn\b", self._detail(reply)):
+                    n = 1
+                    continue
                 if has_temperature and "temperature" in self._detail(reply).lower():
                     has_temperature = False
                     continue
@@ -126,7 +149,7 @@ class RemoteModel:
             if reply.status != 200:
                 raise self._refused(reply)
             self._format, self._has_temperature = form, has_temperature
-            return self._text(reply.body)
+            return self._texts(reply.body)
 
     def _body(
         self,
@@ -134,11 +157,14 @@ class RemoteModel:
         schema: Mapping[str, object] | None,
         form: int,
         has_temperature: bool,
+        n: int,
     ) -> bytes:
         sent = [dict(message) for message in messages]
         body: dict[str, object] = {"model": self.name, "messages": sent, "stream": False}
         if has_temperature:
-            body["temperature"] = 0
+            body["temperature"] = _DRAWN_AT if n > 1 else 0
+        if n > 1:
+            body["n"] = n
         if schema is not None and _FORMATS[form] == "json_schema":
             json_schema = {"name": "answer", "schema": schema, "strict": True}
             body["response_format"] = {"type": "json_schema", "json_schema": json_schema}
@@ -206,7 +232,8 @@ class RemoteModel:
 
     # ── What came back ────────────────────────────────────────────────────────────────────────────────────
 
-    def _text(self, body: bytes) -> str:
+    def _texts(self, body: bytes) -> tuple[str, ...]:
+        """Every whole answer. Raises: PlannerError: There is none; says what is wrong with the first."""
         try:
             completion = _Completion.model_validate_json(body)
         except ValidationError:
@@ -217,7 +244,18 @@ class RemoteModel:
         self.n_tokens = completion.usage.total_tokens if completion.usage else 0
         if not completion.choices:
             raise PlannerError(f"the language model at {self._where!r} gave no choices; try again or use another model")
-        choice = completion.choices[0]
+        found: list[str] = []
+        fault: PlannerError | None = None
+        for choice in completion.choices:
+            try:
+                found.append(self._text(choice))
+            except PlannerError as error:
+                fault = fault or error
+        if not found and fault is not None:
+            raise fault
+        return tuple(found)
+
+    def _text(self, choice: _Choice) -> str:
         content = choice.message.content
         text = "".join(part.text for part in content) if isinstance(content, list) else content or ""
         if choice.finish_reason == "length":

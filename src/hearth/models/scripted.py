@@ -40,6 +40,17 @@ class ScriptedModel:
             raise reply
         return reply
 
+    def sample(
+        self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, object] | None = None, n: int = 1
+    ) -> tuple[str, ...]:
+        """The next `n` replies, fewer when there are no more; satisfies `protocols.SamplingModel`.
+
+        Raises:
+            PlannerError: All replies were given.
+        """
+        left = max(1, min(n, len(self._replies) - len(self.asked)))
+        return tuple(self.complete(messages, schema) for _ in range(left))
+
 
 class HashEncoder:
     """A bag of words: each word has a fixed direction drawn from its hash, a text is their sum; satisfies
