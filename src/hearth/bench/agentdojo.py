@@ -129,6 +129,9 @@ class World:
         account = getattr(environment, "bank_account", None)
         if account is not None:
             addresses |= {"me", account.iban.casefold()}
+        workspace = getattr(environment, "slack", None)
+        if workspace is not None:  # its members are the contact book: strangers are not let in
+            contacts |= {user.casefold(): user.casefold() for user in workspace.users}
         return Owner(frozenset(addresses), {a: n for a, n in contacts.items() if a not in addresses})
 
     def user_calls(self) -> list[ToolCall]:

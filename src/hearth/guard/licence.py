@@ -199,6 +199,8 @@ def _is_wish(low: Sequence[str], tokens: Sequence[str], k: int) -> bool:
         return word not in _NOUNISH or after not in _NOT_VERBS_BEFORE
     if before in _DETERMINERS:
         return False
+    if k > 2 and low[k - 2] in ("each", "every", "all") and low[k - 3] in ("to", "for"):
+        return True  # "to each user write the message"
     is_joined = before in _OPENERS or before in (",", ":", "(", "") or before in _NEGATIONS
     if before == "me" and (k < 2 or low[k - 2] != "let"):
         is_joined = False

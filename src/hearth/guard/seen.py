@@ -16,13 +16,15 @@ Not covered: prose (a body, a page, a file's text): no value in it is evidence f
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 
 from hearth.guard.labels import Value
 from hearth.guard.roles import (
     ADDRESS_TYPES,
+    element_type,
     field_type,
     is_author,
     is_label,
@@ -44,6 +46,15 @@ _SIZE_FIELDS = frozenset("size size_bytes length amount count n duration number"
 _PRICE_FIELDS = frozenset("price price_min price_max price_per_day price_per_person amount cost fee".split())
 _RATING_FIELDS = frozenset("rating score stars".split())
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
+_GLUED = re.compile(r"(?<=[a-z0-9])\.(?=[A-Z][a-z]+ )")
+"""A full stop without the space after it."""
+_EACH_OF_OURS = re.compile(
+    r"\b(?:each|every|all)\s+(?:\w+\s+){0,2}?(?:user|member|person|people|colleague|channel)s?\b|\bevery(?:one|body)\b"
+)
+_ONE_OF_OURS = re.compile(
+    r"\b(?:a|an|the|which|what|whichever)\s+(?:\w+\s+){0,2}?(?:user|member|person|colleague|channel)\s+"
+    r"(?:with|where|who|whose|that|which|having|in)\b|\b(?:which|what)\s+(?:user|member|person|channel)\b"
+)
 _DATE = re.compile(r"^\d{4}-\d{2}-\d{2}")
 MAX_RECORDS = 2_000
 """Of one result; the rest is evidence for nothing."""
@@ -70,6 +81,8 @@ class Atom:
     """A structured value of a record."""
 
     field: str
+    kind: str
+    """Its type."""
     value: str
     """In lower case."""
     is_trusted: bool
@@ -119,6 +132,11 @@ class Result:
                 found.setdefault(record.key, record)
         return tuple(found.values())
 
+    @property
+    def texts(self) -> Iterator[str | int | float]:
+        """Every value of it, prose too."""
+        return _flat(self._value.data)
+
     @cached_property
     def values(self) -> frozenset[str]:
         return frozenset(atom.value for record in self.records for atom in record.atoms)
@@ -147,11 +165,25 @@ def _record(spec: ToolSpec, item: Plain, result: Value, owner: Owner) -> Record:
             if is_structured(kind):
                 is_own_field = first_party and (not is_incoming or _is_minted(kind))
                 trusted = is_own_field or (kind in ADDRESS_TYPES and owner.knows(text))
-                atoms.append(Atom(name, text, trusted and not has_invisible(text), is_author(name)))
+                atoms.append(Atom(name, kind, text, trusted and not has_invisible(text), is_author(name)))
             if is_label(name, kind) and isinstance(scalar, str):
                 labels |= content_words(text.partition("@")[0] if kind == "EmailAddress" else text)
                 titles.append(text)
-    return Record(spec.returns, tuple(atoms), frozenset(labels), tuple(titles), measures, dates, is_incoming)
+    return Record(
+        spec.returns,
+        tuple(atoms),
+        frozenset(labels) - _kind_words(spec.returns),
+        tuple(titles),
+        measures,
+        dates,
+        is_incoming,
+    )
+
+
+@cache
+def _kind_words(returns: str) -> frozenset[str]:
+    """Stems of the words of a type: `hotel` and `name` of `list[HotelName]` describe any hotel, so they describe none."""
+    return frozenset(stem(word) for word in words(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", element_type(returns))))
 
 
 def _is_minted(kind: str) -> bool:
@@ -200,11 +232,12 @@ class Evidence:
 
     def __init__(self, request: Request, owner: Owner) -> None:
         self.owner = owner
-        self.text = folded(request.text)
-        self.stems = content_words(request.text)
-        self._parts = tuple(_Part.of(part) for part in _SENTENCE.split(request.text) if part.strip())
-        self.words = frozenset(words(request.text))
-        self.numbers = frozenset(numbers(request.text))
+        said = _GLUED.sub(". ", request.text)
+        self.text = folded(said)
+        self.stems = content_words(said)
+        self._parts = tuple(_Part.of(part) for part in _SENTENCE.split(said) if part.strip())
+        self.words = frozenset(words(said))
+        self.numbers = frozenset(numbers(said))
         self.results: list[Result] = []
 
     def add(self, spec: ToolSpec, arguments: Mapping[str, Plain], result: Value) -> None:
@@ -295,25 +328,52 @@ class Evidence:
                     best = max(dates) if is_last else min(dates)
                     if dates.count(best) == 1 and date == best:
                         return True
-        return self._is_most_of(record)
+        return False
 
-    def _is_most_of(self, record: Record) -> bool:
-        """Whether `record` is a name for which some tool returned more than for any other: the channel with the most
-        users, once the users of each were read."""
-        if not self.words & (_LARGEST | _SMALLEST) or len(record.titles) != 1:
+    # ── Choices left to a search among the owner's own people and channels ────────────────────────────────
+
+    def is_delegated(self, value: str) -> bool:
+        """Whether the request leaves the choice among the owner's own people or channels to a search, and this is what
+        the search finds: every one of them, the one with the most of something, the one where something was said."""
+        low = folded(value)
+        if not self._is_ours(low):
             return False
-        counts: dict[str, dict[str, int]] = {}
+        if _EACH_OF_OURS.search(self.text):
+            return True
+        if not _ONE_OF_OURS.search(self.text):
+            return False
+        if self.words & (_LARGEST | _SMALLEST):
+            return self._is_extreme_count(low)
+        return self._is_spoken_of_in(low)
+
+    def _is_ours(self, low: str) -> bool:
+        """Whether a handle is one of the owner's directory: known, or listed by a first-party tool as it is."""
+        listed = (atom for result, _, atom in self.holding(low) if not result.spec.fields)
+        return low in self.owner.contacts or any(atom.kind == "Handle" and atom.is_trusted for atom in listed)
+
+    def _is_extreme_count(self, low: str) -> bool:
+        """Whether no other had more (or fewer) results under the same tool, or made more of the records seen."""
+        sign = 1 if self.words & _LARGEST else -1
+        counts: dict[str, Counter[str]] = {"": Counter()}
         for result in self.results:
             given = _strings(result.arguments)
             if len(given) == 1:
-                counts.setdefault(result.spec.name, {})[folded(given[0])] = len(result.records)
-        for by_name in counts.values():
-            own = by_name.get(record.titles[0])
-            if own is not None and len(by_name) > 1:
-                best = max(by_name.values()) if self.words & _LARGEST else min(by_name.values())
-                if own == best and list(by_name.values()).count(best) == 1:
-                    return True
-        return False
+                counts.setdefault(result.spec.name, Counter())[folded(given[0])] = len(result.records)
+            authors = [atom.value for record in result.records for atom in record.atoms if atom.is_author]
+            counts[""].update(authors)
+        return any(
+            low in by_name and len(by_name) > 1 and sign * by_name[low] == max(sign * n for n in by_name.values())
+            for by_name in counts.values()
+        )
+
+    def _is_spoken_of_in(self, low: str) -> bool:
+        """Whether what was read under this name holds at least two of the request's words."""
+        return any(
+            len(content_words(str(text)) & self.stems) > 1
+            for result in self.results
+            if low in map(folded, _strings(result.arguments))
+            for text in result.texts
+        )
 
     # ── Words of first-party names ────────────────────────────────────────────────────────────────────────
 

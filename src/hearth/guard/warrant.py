@@ -36,14 +36,13 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from hearth.guard.labels import Value
 from hearth.guard.licence import KnownTools, Licence
 from hearth.guard.roles import ADDRESS_TYPES, Role, Sensitive, element_type, sensitive_values
 from hearth.guard.seen import Evidence, Owner
 from hearth.guard.words import content_words, folded, has_invisible, stem, words
-from hearth.types import Argument, Plain, Plan, Ref, Request, Ruling, ToolSpec
+from hearth.types import Argument, Plain, Plan, Ref, Request, Ruling, Step, ToolSpec
 
 _BACK = frozenset(map(stem, "reply respond answer refund return reimburse".split()))
 _BACK_PHRASES = re.compile(r"\b(?:send|pay|give|write|transfer)\b(?:\s+\w+){0,2}\s+back\b")
@@ -61,11 +60,6 @@ _FILE_ENDINGS = frozenset(
     "txt md pdf doc docx xls xlsx ppt pptx csv json xml html htm jpg jpeg png gif zip py ics vcf eml log".split()
 )
 _FILLERS = frozenset(map(stem, "new update follow regarding summary hello hi thanks thank information info".split()))
-
-
-class _Count(NamedTuple):
-    n_allowed: int
-    source: str
 
 
 class Warrant:
@@ -148,7 +142,23 @@ class Warrant:
         if self._plan is None:
             return False
         name = one.parameter.partition(".")[0]
-        return any(step.tool == tool and one.value in _literals(step.arguments.get(name)) for step in self._plan.steps)
+        for step in self._plan.steps:
+            if step.tool == tool and name in step.arguments:
+                argument = step.arguments[name]
+                if one.value in _literals(argument):
+                    return True
+                refs = Step("", {name: argument}).refs()
+                if any(self._is_as_planned(self._plan.steps[ref.step].tool, ref, one.value) for ref in refs):
+                    return True
+        return False
+
+    def _is_as_planned(self, tool: str, ref: Ref, value: Plain) -> bool:
+        """Whether a value stands where the plan takes it from, in a field that no stranger wrote."""
+        wanted = ref.path[-1] if ref.path else None
+        return any(
+            result.spec.name == tool and atom.is_trusted and wanted in (None, atom.field)
+            for result, _, atom in self._evidence.holding(str(value))
+        )
 
     def _fault(self, spec: ToolSpec, one: Sensitive, arguments: Mapping[str, Plain]) -> str:
         if one.role == "amount":
@@ -170,7 +180,7 @@ class Warrant:
             if self._is_self_named or self._is_whole_list(arguments):
                 return ""
             return f"your own address is {shown}, which the request does not say"
-        if self._is_named_contact(low) or self._is_from_meant_record(low):
+        if self._is_named_contact(low) or self._is_from_meant_record(low) or self._evidence.is_delegated(text):
             return ""
         return f"{shown} is neither in the request nor in a record of yours that it names"
 
