@@ -261,7 +261,8 @@ def _secret(text: str, start: int, end: int, at: int, between: str) -> Iterator[
     run = _unpunctuated(value[0]) if value[0][-1] in ".,;:)?" else value[0]
     if text[start:end].lower() in _WORDS_AFTER_PIN:
         digits = _PIN_VALUE.match(text, at)
-        if digits is not None and _NUMBERED.search(between or " "):
+        is_plain = text[start:end].lower() not in ("code", "codes") and digits is not None and digits[0].isdigit()
+        if digits is not None and (is_plain or _NUMBERED.search(between)):
             yield Found(at, digits.end(), "secret")
         return
     is_odd = any(c.isdigit() for c in run) or any(not c.isalnum() for c in run[1:-1]) or not (run.islower() or run.istitle())

@@ -200,18 +200,17 @@ def _apart(text: str, found: Collection[Found]) -> list[Found]:
             joined.append(one)
     whole: list[Found] = []
     for one in joined:
-        low = whole[-1].end if whole else 0
         start, end = _trimmed(text, one.start, one.end)
-        if start >= end or start < low:
-            if end > low and whole and start < low:
-                whole[-1] = replace(whole[-1], end=max(low, end))
+        if start >= end:
             continue
-        while start > low and _is_word(text[start - 1]) and _is_word(text[start]):
+        low = whole[-1].end if whole else 0
+        start = max(start, low)
+        while start > low and _is_word(text[start - 1]):
             start -= 1
-        while end < len(text) and _is_word(text[end]) and _is_word(text[end - 1]):
+        while end < len(text) and _is_word(text[end]):
             end += 1
-        if whole and start == low and start > 0 and _is_word(text[start - 1]) and _is_word(text[start]):
-            whole[-1] = replace(whole[-1], end=end)
+        if whole and start == low:  # side by side, their stand-ins would run into one word
+            whole[-1] = replace(whole[-1], end=max(low, end))
         else:
             whole.append(replace(one, start=start, end=end))
     return whole

@@ -360,11 +360,16 @@ def _joined_people(text: str, found: list[Found]) -> list[Found]:
     joined: list[Found] = []
     for one in found:
         last = joined[-1] if joined else None
-        if last and last.kind == one.kind == "person" and text[last.end : one.start] in (" ", "-", ". ", "  "):
+        if last and last.kind == one.kind == "person" and _is_one_name(text, last, one):
             joined[-1] = Found(last.start, one.end, "person", "owner")
         else:
             joined.append(one)
     return joined
+
+
+def _is_one_name(text: str, first: Found, second: Found) -> bool:
+    gap = text[first.end : second.start]
+    return gap in (" ", "-", "  ") or (gap == ". " and first.end - first.start == 1)
 
 
 @functools.lru_cache(maxsize=60_000)

@@ -77,7 +77,8 @@ def plain(text: str) -> Plain:
 
 # ── Words ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-_WORD = re.compile(r"[^\W_][^\W_\u0300]*(?:[\u0300-\u036f]+[^\W_]*)*")
+_WORD = re.compile(r"[\u2e80-\U0003ffff]|[^\W_\u2e80-\U0003ffff]+(?:[\u0300-\u036f]+[^\W_\u2e80-\U0003ffff]*)*")
+"""Chinese, Japanese and Korean letters are words of their own: a name begins and ends anywhere."""
 _SPECIAL = str.maketrans({"ß": "ss", "ø": "o", "æ": "ae", "œ": "oe", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ı": "i"})
 
 

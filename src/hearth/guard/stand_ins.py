@@ -30,9 +30,9 @@ _WORDS = {
     "organisation": "Company",
     "place": "Place",
     "address": "Address",
-    "account": "Number",
-    "national_id": "Number",
-    "document": "Number",
+    "account": "Id",
+    "national_id": "Id",
+    "document": "Id",
     "plate": "Plate",
     "secret": "Secret",
     "coordinates": "Coordinates",
@@ -42,18 +42,18 @@ _WORDS = {
     "age": "Age",
     "date": "Date",
 }
-_FAMILIES = frozenset(word.lower() for word in _WORDS.values()) - {"file"} | {"phone", "card"}
+_FAMILIES = sorted(({word.lower() for word in _WORDS.values()} - {"file"}) | {"phone", "card", "iban", "ip", "mac"})
 _BEFORE, _AFTER = r"(?<![A-Za-z0-9_])", r"(?![A-Za-z0-9_])"
 _STAND_IN = re.compile(
     rf"(?:https?://)?{_BEFORE}(?P<host>mail|site)(?P<n_host>\d{{1,9}})(?:@|\.){DOMAIN}/?{_AFTER}"
-    rf"|{_BEFORE}(?P<word>{'|'.join(sorted(_FAMILIES))})[ _-]?(?P<n_word>\d{{1,9}})(?P<s>s)?{_AFTER}"
-    rf"|{_BEFORE}file[ _-]?(?P<n_file>\d{{1,9}})(?P<suffix>\.[A-Za-z0-9]{{1,8}})?{_AFTER}"
-    rf"|{_BEFORE}(?P<iban>ZZ\d\d(?:[ -]?\d){{8,30}}){_AFTER}"
+    rf"|{_BEFORE}(?P<word>{'|'.join(_FAMILIES)})(?:(?P<apart>[ _-])(?=\d{{1,3}}(?![ .-]?\d)))?(?P<n_word>\d{{1,9}})(?P<s>s)?{_AFTER}"
+    rf"|{_BEFORE}file(?P<n_file>\d{{1,9}})(?P<suffix>\.[A-Za-z0-9]{{1,8}})?{_AFTER}"
+    rf"|{_BEFORE}(?P<iban>ZZ\d\d(?:[ -]?\d){{8,60}}){_AFTER}"
     rf"|{_BEFORE}(?P<date>190\d-[01]\d-[0-3]\d|[0-3]?\d(?P<d>[./-])[0-3]?\d(?P=d)190\d)(?!\d)"
     r"|(?<![A-Za-z0-9_])(?P<ip>240\.\d{1,3}\.\d{1,3}\.\d{1,3}|2001:db8::[0-9a-f]{1,4}(?::[0-9a-f]{1,4})?)(?![A-Za-z0-9_])"
     rf"|{_BEFORE}(?P<mac>02:00:5e:[0-9a-f]{{2}}:[0-9a-f]{{2}}:[0-9a-f]{{2}}){_AFTER}"
     rf"|(?:\+1[ .-]?|\+|{_BEFORE})\(?(?P<phone>[2-9]\d\d\)?[ .-]?555[ .-]?01\d\d){_AFTER}"
-    rf"|{_BEFORE}(?P<digits>99\d(?:[ .\-/()]{{0,2}}\d){{3,24}}){_AFTER}",
+    rf"|{_BEFORE}(?P<digits>99\d(?:[ .\-/()]{{0,2}}\d){{3,60}}){_AFTER}",
     re.IGNORECASE,
 )
 _AREAS = [str(area) for area in range(201, 990) if str(area)[1:] != "11" and str(area)[1] != "9" and area != 555]
@@ -72,9 +72,9 @@ def cores_in(text: str) -> set[Core]:
 def _cores(match: re.Match[str]) -> list[Core]:
     """A run of digits may begin with one: each length counts."""
     core = _core(match)
-    if core[0] != "digits":
+    if core[0] not in ("digits", "iban"):
         return [core]
-    return [("digits", core[1][:n]) for n in range(6, len(core[1]) + 1)]
+    return [(core[0], core[1][:n]) for n in range(6, len(core[1]) + 1)]
 
 
 def _core(match: re.Match[str]) -> Core:
@@ -230,14 +230,14 @@ class StandIns:
     def _is_taken(self, match: re.Match[str]) -> bool:
         """Whether a text held it before, or it may well be a model's own: a short number, a date, `number 5`."""
         core = _core(match)
-        if match["word"] and not re.match(r"[A-Z][a-zA-Z]+\d", match[0]):
+        if match["apart"] or (match["word"] and match[0][0].islower()):
             return True
         return core in self.taken or core[0] == "birth" or (core[0] == "digits" and len(core[1]) < 9)
 
     def _value_of(self, match: re.Match[str]) -> str | None:
         core = _core(match)
-        if core[0] == "digits" and core not in self._by_core:
-            return self._of_longer(match, core[1])
+        if core[0] in ("digits", "iban") and core not in self._by_core:
+            return self._of_longer(match, core)
         written = self._by_core.get(core)
         if not written:
             return None
@@ -252,10 +252,10 @@ class StandIns:
             return f"{value}/"
         return f"{value}s" if match["s"] else value
 
-    def _of_longer(self, match: re.Match[str], digits: str) -> str | None:
+    def _of_longer(self, match: re.Match[str], core: Core) -> str | None:
         """A run that begins with a stand-in and goes on with other digits set apart."""
-        for n in range(len(digits) - 1, 5, -1):
-            written = self._by_core.get(("digits", digits[:n]))
+        for n in range(len(core[1]) - 1, 5, -1):
+            written = self._by_core.get((core[0], core[1][:n]))
             if written:
                 seen = 0
                 for index, character in enumerate(match[0]):
