@@ -252,6 +252,7 @@ MIGRATIONS: tuple[str, ...] = (
     CREATE INDEX disclosure_episode ON disclosure (episode) WHERE episode <> '';
     CREATE INDEX disclosure_day ON disclosure (day, host, n_bytes, n_tokens, usd);
     ALTER TABLE step ADD COLUMN fields_json TEXT NOT NULL DEFAULT '{}';
+    ALTER TABLE step ADD COLUMN why_json TEXT NOT NULL DEFAULT '';
     ALTER TABLE episode ADD COLUMN questions_json TEXT NOT NULL DEFAULT '[]';
 
     CREATE TABLE consent (
@@ -275,6 +276,16 @@ MIGRATIONS: tuple[str, ...] = (
         at TEXT NOT NULL,
         PRIMARY KEY (domain, record)
     );
+    """,
+    # 8: memory: who, where, in which conversation; what ranking needs; vectors; things kept by their hash
+    """
+    ALTER TABLE event ADD COLUMN person TEXT NOT NULL DEFAULT '';
+    ALTER TABLE event ADD COLUMN place TEXT NOT NULL DEFAULT '';
+    ALTER TABLE event ADD COLUMN thread TEXT NOT NULL DEFAULT '';
+    ALTER TABLE event ADD COLUMN n_terms INTEGER NOT NULL DEFAULT -1;
+    ALTER TABLE event ADD COLUMN signs INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE event ADD COLUMN vector BLOB;
+    CREATE INDEX event_waiting ON event (number) WHERE vector IS NULL;
     """,
 )
 """Schema changes, first to last; a file's `user_version` says how many it has. Never edit one that was released."""

@@ -18,7 +18,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -60,6 +60,10 @@ class StartedStep:
     at: dt.datetime
     """`CallContext.now` of the call; a resumed attempt gets the same."""
     effect: Effect
+    ruling: Ruling | None = None
+    """The policy's word on this step; None in records from before it was kept."""
+    labels: Mapping[str, Label] = field(default_factory=dict)
+    """Where the value of each argument came from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +153,10 @@ class Trace:
             NotFound: No such episode. StoreError: Nothing of it was written.
         """
         first = self._number(id) * N_MAX_STEPS
-        begun = [(first + s.step, s.tool, s.key, s.effect, _dumps(s.arguments), moment_text(s.at)) for s in started]
+        begun = [
+            (first + s.step, s.tool, s.key, s.effect, _dumps(s.arguments), moment_text(s.at), _why_text(s))
+            for s in started
+        ]
         ended = [(first + r.step, r, _dumps(r.value)) for r in finished]
         with self._store.transaction() as cursor:
             for row in begun:
@@ -325,9 +332,10 @@ class Trace:
 # ── Rows ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 _START = (
-    "INSERT INTO step (place, tool, key, effect, arguments_json, started) VALUES (?, ?, ?, ?, ?, ?)"
+    "INSERT INTO step (place, tool, key, effect, arguments_json, started, why_json) VALUES (?, ?, ?, ?, ?, ?, ?)"
     " ON CONFLICT (place) DO UPDATE SET tool=excluded.tool, key=excluded.key, effect=excluded.effect,"
-    " arguments_json=excluded.arguments_json, started=coalesce(started, excluded.started), finished_unix_s=NULL,"
+    " arguments_json=excluded.arguments_json, why_json=excluded.why_json,"
+    " started=coalesce(started, excluded.started), finished_unix_s=NULL,"
     " status=NULL, value_json=NULL, value_hash=NULL, label='', fields_json='{}', error='', error_kind=''"
 )
 _END = (
@@ -368,6 +376,7 @@ def _write_result(cursor: sqlite3.Cursor, place: int, result: StepResult, value:
 
 
 def _started(row: sqlite3.Row) -> StartedStep:
+    ruling, labels = _why(row["why_json"])
     return StartedStep(
         step=row["place"] % N_MAX_STEPS,
         tool=row["tool"],
@@ -375,7 +384,25 @@ def _started(row: sqlite3.Row) -> StartedStep:
         arguments=json.loads(row["arguments_json"]),
         at=parse_moment(row["started"]),
         effect=row["effect"],
+        ruling=ruling,
+        labels=labels,
     )
+
+
+def _why_text(step: StartedStep) -> str:
+    """Who allowed a step, and where its arguments came from."""
+    if step.ruling is None and not step.labels:
+        return ""
+    ruling = None if step.ruling is None else [step.ruling.verdict, step.ruling.reason, step.ruling.rule]
+    return _dumps({"ruling": ruling, "labels": {name: label_text(label) for name, label in step.labels.items()}})
+
+
+def _why(text: str) -> tuple[Ruling | None, dict[str, Label]]:
+    if not text:
+        return None, {}
+    data = json.loads(text)
+    ruling = None if data["ruling"] is None else Ruling(*data["ruling"])
+    return ruling, {name: label_from_text(label) for name, label in data["labels"].items()}
 
 
 def _request(row: sqlite3.Row) -> Request:

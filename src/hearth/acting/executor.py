@@ -325,7 +325,10 @@ class _Run:
             leash = Leash(context.workspace)
             context = replace(context, workspace=leash)
         plain = {name: value.data for name, value in arguments.items()}
-        started = StartedStep(index, spec.name, key, plain, self._now, spec.effect)
+        labels = {name: value.label for name, value in arguments.items()}
+        rulings = self._parts.monitor.rulings(self._plan)
+        ruling = rulings[index] if index < len(rulings) else None
+        started = StartedStep(index, spec.name, key, plain, self._now, spec.effect, ruling, labels)
         return _Job(index, spec, arguments, context, started, leash)
 
     def _submit(self, job: _Job) -> None:

@@ -34,8 +34,8 @@ class _Allowed:
     steps: tuple[Step, ...]
     """A copy of our own: what was allowed, even if the caller changes its plan."""
     labels: tuple[StepLabels, ...]
-    rules: tuple[str, ...]
-    """The rule that allowed each step; the ledger names it beside what the step sends."""
+    rulings: tuple[Ruling, ...]
+    """The policy's word on each step."""
 
 
 class Monitor:
@@ -79,6 +79,11 @@ class Monitor:
             self._remember(plan, judgement)
         return ruling
 
+    def rulings(self, plan: Plan) -> tuple[Ruling, ...]:
+        """The policy's word on each step of a plan that was allowed; of any other plan, nothing."""
+        allowed = self._allowed.get(id(plan))
+        return allowed.rulings if allowed is not None else ()
+
     def readmit(self, plan: Plan, recorded: Ruling) -> Ruling:
         """Take up a plan again that was allowed before a crash; nobody is asked twice, but a rule that now denies does.
 
@@ -104,9 +109,7 @@ class Monitor:
             Step(s.tool, {name: _copied(value) for name, value in s.arguments.items()}, s.after, s.text, s.replaces)
             for s in plan.steps
         )
-        self._allowed[id(plan)] = _Allowed(
-            plan, steps, judgement.labels, tuple(ruling.rule for ruling in judgement.steps)
-        )
+        self._allowed[id(plan)] = _Allowed(plan, steps, judgement.labels, judgement.steps)
         while len(self._allowed) > MAX_ALLOWED_PLANS:
             del self._allowed[next(iter(self._allowed))]
 
@@ -131,7 +134,7 @@ class Monitor:
             index,
             step.tool,
             tool.spec.effect,
-            self._rule_of(plan, index),
+            self.rulings(plan)[index].rule,
             join_all(v.label for v in arguments.values()),
         )
         try:
@@ -190,9 +193,6 @@ class Monitor:
                         f"{', '.join(sorted(unforeseen))}, which was not foreseen when the plan was allowed"
                     )
         return step
-
-    def _rule_of(self, plan: Plan, index: int) -> str:
-        return self._allowed[id(plan)].rules[index]
 
     def _parameters_of(self, spec: ToolSpec) -> dict[str, Parameter]:
         known = self._parameters.get(spec.name)
