@@ -96,14 +96,6 @@ class Answer:
     """Characters of each token of the text, shape [n_text, 2]."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
-    answers: tuple[Answer, ...]
-    """One for each question, in order."""
-    fit: float
-    """Log-odds that the tool is what the text asks for."""
-
-
 class Pieces:
     """Cuts forms and texts into rows of tokens; parts of forms are kept, as tools are asked for again."""
 
@@ -237,20 +229,20 @@ class SpanReader:
         encoder = AdaptedEncoder.open(adapter, hashlib.sha256(data).hexdigest(), cache_dir, n_threads=n_threads)
         return cls(encoder, Pieces(load_tokenizer()), heads)
 
-    def read(self, form: Form, text: str, signs: Array | None = None) -> Reading:
+    def read(self, form: Form, text: str, signs: Array | None = None) -> tuple[Answer, ...]:
         """Ask every question of the form of the text.
 
         Args:
             signs: Likeness of each question to each given field, shape [n_questions, n_given, N_SIGNS].
+        Returns:
+            One answer for each question, in order.
         """
         answers: list[Answer | None] = [None] * len(form.questions)
-        fit = 0.0
         for row in self._pieces.rows(form, text):
             states = self._encoder.states(self._embedded(row))
-            fit = float(states[0] @ self._heads["fit"] + self._heads["fit_bias"][0])
             for index, answer in zip(row.questions, self._answers(row, states, signs)):
                 answers[index] = answer
-        return Reading(tuple(a for a in answers if a is not None), fit)
+        return tuple(a for a in answers if a is not None)
 
     def vectors(self, texts: Sequence[str]) -> Array:
         """Unit vectors by which texts and tools are matched, shape [n, 384]."""
@@ -340,6 +332,7 @@ HEADS = {
     "option": (WIDTH, WIDTH),
     "given": (WIDTH, WIDTH),
     "signs": (N_SIGNS,),
+    # Whether the tool is what is asked for: learnt beside the rest, which it helps, and not read.
     "fit": (WIDTH,),
     "fit_bias": (1,),
 }

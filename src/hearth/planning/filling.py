@@ -137,8 +137,8 @@ class Filler:
         if self._reader is None:
             chosen = {p.name: _found(p, step) for p in sorted(spec.parameters, key=lambda p: not p.is_required)}
         else:
-            reading = self._reader.read(form(spec, fields), saying.text, signs)
-            chosen = _read_all(spec.parameters, reading.answers, step)
+            answers = self._reader.read(form(spec, fields), saying.text, signs)
+            chosen = _read_all(spec.parameters, answers, step)
         arguments: dict[str, Argument] = {}
         confidences: dict[str, float] = {}
         missing = []
@@ -179,7 +179,7 @@ class Filler:
         """How far the text holds what a tool requires; 0 is in full."""
         if self._reader is None:
             return 0.0
-        answers = self._reader.read(form(spec), text).answers
+        answers = self._reader.read(form(spec), text)
         required = [(p, a) for p, a in zip(spec.parameters, answers) if p.is_required]
         if not required:
             return 0.0
