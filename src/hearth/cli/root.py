@@ -21,7 +21,9 @@ from hearth.cli.correcting import correct
 from hearth.cli.forgetting import forget
 from hearth.cli.invocation import Invocation, as_json, opened_agent, print_json, yes_option
 from hearth.cli.learning import learn
+from hearth.cli.ledger import ledger
 from hearth.cli.skills import skills
+from hearth.cli.why import why
 from hearth.terminal import clean, command_name
 
 if TYPE_CHECKING:
@@ -411,6 +413,8 @@ hearth.add_command(correct)
 hearth.add_command(forget)
 hearth.add_command(skills)
 hearth.add_command(adapters)
+hearth.add_command(ledger)
+hearth.add_command(why)
 
 
 # ── Shared ────────────────────────────────────────────────────────────────────────────────────────────────
