@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 
@@ -34,8 +34,8 @@ from hearth.guard.words import content_words, folded, has_invisible, is_in, numb
 from hearth.types import Plain, Request, ToolSpec
 
 _UNIVERSAL = frozenset("each every all everyone everybody both them".split())
-_LARGEST = frozenset("largest biggest longest highest greatest most maximum max heaviest".split())
-_SMALLEST = frozenset("smallest shortest lowest least fewest minimum min lightest".split())
+_LARGEST = frozenset("largest biggest longest highest greatest most maximum max heaviest larger bigger higher".split())
+_SMALLEST = frozenset("smallest shortest lowest least fewest minimum min lightest smaller lower".split())
 _LATEST = frozenset("latest newest recent last".split())
 _EARLIEST = frozenset("earliest oldest first next".split())
 _BEST = frozenset("best top highest-rated".split())
@@ -44,8 +44,11 @@ _DEAREST = frozenset("priciest expensive".split())
 _CHEAPEST = frozenset("cheapest".split())
 _SIZE_FIELDS = frozenset("size size_bytes length amount count n duration number".split())
 _PRICE_FIELDS = frozenset("price price_min price_max price_per_day price_per_person amount cost fee".split())
+_PAID_FIELDS = frozenset("amount total".split())
 _RATING_FIELDS = frozenset("rating score stars".split())
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
+_THAN = re.compile(r"\b\w+er\s+than\b")
+"""A bound ("rated higher than 4") chooses nothing."""
 _GLUED = re.compile(r"(?<=[a-z0-9])\.(?=[A-Z][a-z]+ )")
 """A full stop without the space after it."""
 _EACH_OF_OURS = re.compile(
@@ -222,7 +225,7 @@ class _Part:
             score += 2
         if any(len(atom.value) > 4 and is_in(atom.value, self.text) for atom in record.atoms):
             score += 3
-        if any(value in self.numbers and name in _PRICE_FIELDS for name, value in record.measures.items()):
+        if any(value in self.numbers and name in _PAID_FIELDS for name, value in record.measures.items()):
             score += 1.5
         return score
 
@@ -230,13 +233,16 @@ class _Part:
 class Evidence:
     """Everything returned so far, against the words of one request."""
 
-    def __init__(self, request: Request, owner: Owner) -> None:
+    def __init__(self, request: Request, owner: Owner, wishes: Sequence[str] = ()) -> None:
+        """`wishes`: the parts of the request that ask for deeds; "each" and "all" count in them alone."""
         self.owner = owner
+        self._wished = folded(" ".join(wishes) or request.text)
+        self._is_for_all = bool(_UNIVERSAL & set(words(self._wished)))
         said = _GLUED.sub(". ", request.text)
         self.text = folded(said)
         self.stems = content_words(said)
         self._parts = tuple(_Part.of(part) for part in _SENTENCE.split(said) if part.strip())
-        self.words = frozenset(words(said))
+        self.words = frozenset(words(_THAN.sub(" ", self.text)))
         self.numbers = frozenset(numbers(said))
         self.results: list[Result] = []
 
@@ -275,7 +281,7 @@ class Evidence:
             self._is_described(record)
             or (len(result.records) == 1 and self._is_asked_by_name(result))
             or self._is_extreme(result, record)
-            or (bool(self.words & _UNIVERSAL) and self._is_asked_by_name(result))
+            or (self._is_for_all and self._is_asked_by_name(result))
         )
 
     def _is_asked_by_name(self, result: Result, depth: int = 0) -> bool:
@@ -317,7 +323,7 @@ class Evidence:
             (_CHEAPEST, -1, _PRICE_FIELDS),
         ):
             if said & wanted:
-                for name in record.measures.keys() & fields:
+                for name in record.measures.keys() & self._measured_by(wanted, fields):
                     measured = [sign * other.measures[name] for other in others if name in other.measures]
                     if measured.count(max(measured)) == 1 and sign * record.measures[name] == max(measured):
                         return True
@@ -330,6 +336,17 @@ class Evidence:
                         return True
         return False
 
+    def _measured_by(self, superlatives: frozenset[str], fields: frozenset[str]) -> frozenset[str]:
+        """Of `fields` those that the words after a superlative speak of ("the highest rating"); all where none does."""
+        spoken = {
+            name
+            for said in re.finditer(r"[\w-]+", self.text)
+            if said.group() in superlatives
+            for name in fields
+            if stem(name.partition("_")[0]) in content_words(self.text[said.end() : said.end() + 24])
+        }
+        return frozenset(spoken) or fields
+
     # ── Choices left to a search among the owner's own people and channels ────────────────────────────────
 
     def is_delegated(self, value: str) -> bool:
@@ -338,7 +355,7 @@ class Evidence:
         low = folded(value)
         if not self._is_ours(low):
             return False
-        if _EACH_OF_OURS.search(self.text):
+        if _EACH_OF_OURS.search(self._wished):
             return True
         if not _ONE_OF_OURS.search(self.text):
             return False

@@ -71,7 +71,7 @@ class Warrant:
         self._owner = owner
         self._plan = plan
         self.licence = licence
-        self._evidence = Evidence(request, owner)
+        self._evidence = Evidence(request, owner, [wish.text for wish in licence.wishes])
         self._n_called: Counter[str] = Counter()
         self._created: set[str] = set()
         low = self._evidence.text
