@@ -78,7 +78,7 @@ def why(invocation: Invocation, id: str, step: int | None, as_json: bool) -> Non
     with Store.open(invocation.home / "hearth.db") as store:
         rests_on = episode.plan.rests_on if episode.plan else ()
         left = tuple(Ledger(store).entries(episode=id))
-        record = Record(episode, dict(_by_step(episode, calls)), _demonstrations(store, rests_on), left)
+        record = Record(episode, dict(_by_step(calls)), _demonstrations(store, rests_on), left)
     n_steps = len(episode.plan.steps) if episode.plan else 0
     if step is not None and step > n_steps:
         raise errors.NotFound(f"{id} has {n_steps} steps, there is no step {step}; `hearth history {id}` shows them")
@@ -298,7 +298,7 @@ def _undo_says(record: Record) -> list[str]:
 # ── Reading ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _by_step(episode: Episode, calls: Sequence[CallRecord]) -> list[tuple[int, CallRecord]]:
+def _by_step(calls: Sequence[CallRecord]) -> list[tuple[int, CallRecord]]:
     found = []
     for call in calls:
         step = call.started.step if call.started else call.result.step if call.result else -1
@@ -320,7 +320,7 @@ def _text(stored: Any) -> str:
     return stored.decode(errors="replace") if isinstance(stored, bytes) else str(stored)
 
 
-def _as_argument(bound: Plain, planned: Argument) -> Argument:
+def _as_argument(bound: Any, planned: Argument) -> Argument:
     """What the call was made with, or what was planned where it never was."""
     return planned if bound is None else bound
 
