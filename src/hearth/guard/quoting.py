@@ -25,6 +25,9 @@ INJECTION = "injection"
 MAX_QUOTED_CHARACTERS = 4000
 """Of one quotation."""
 
+_LETTERS = "bcdfghjkmnpqrstvwxz"
+"""No vowels and no digits: a mark is neither a word nor a number that masking would replace."""
+
 _TEMPLATE = re.compile(r"<\|.*?\|>|\[/?(?:INST|SYS)\]|<</?SYS>>|</?s>", re.IGNORECASE)
 _RUNS = re.compile(r"<{2,}|>{2,}")
 _LINK = re.compile(
@@ -57,8 +60,8 @@ class Quoting:
 
     @classmethod
     def fresh(cls) -> Quoting:
-        """Marks that nobody can foresee: 64 random bits each."""
-        return cls(secrets.token_hex(8), secrets.token_hex(8))
+        """Marks that nobody can foresee: 16 letters each, some 68 random bits."""
+        return cls(*("".join(secrets.choice(_LETTERS) for _ in range(16)) for _ in range(2)))
 
     @property
     def rule(self) -> str:

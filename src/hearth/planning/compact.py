@@ -19,6 +19,7 @@ from math import exp
 from hearth.errors import PlanError, PlannerError
 from hearth.plan_format import decode_argument, encode_argument
 from hearth.planning.check import check_plan, faults
+from hearth.planning.consistency import ConsistentPlanner
 from hearth.planning.language import LanguagePlanner, Shortlist, describe, invented, unreadable, value_schema
 from hearth.protocols import Encoder, GrammarModel, LanguageModel, Planner
 from hearth.types import Argument, Context, Plan, Refusal, Request, Step, ToolSpec
@@ -169,10 +170,12 @@ def plan_messages(request: str, tools: Mapping[str, ToolSpec]) -> list[dict[str,
     ]
 
 
-def planner_of(model: LanguageModel, encoder: Encoder) -> Planner:
-    """The planner that suits `model`: one that has learnt to write plans as lines, or any other, asked for JSON."""
+def planner_of(model: LanguageModel, encoder: Encoder, n_samples: int = 1) -> Planner:
+    """The planner that suits `model`: one that has learnt to write plans as lines, or any other, asked for JSON up to
+    `n_samples` times."""
     if not (isinstance(model, GrammarModel) and getattr(model, "writes_plans", False)):
-        return LanguagePlanner(model, encoder)
+        planner = LanguagePlanner(model, encoder)
+        return ConsistentPlanner(planner, n_samples) if n_samples > 1 else planner
     # What its chat form does not show need not be chosen: it knows its tools by name.
     return CompactPlanner(model, encoder if getattr(model, "reads_tools", True) else None)
 
