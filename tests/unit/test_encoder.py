@@ -7,6 +7,7 @@ computes them from the same weights (its `made_with` says with which versions), 
 from __future__ import annotations
 
 import hashlib
+import importlib
 import json
 import os
 import shutil
@@ -236,3 +237,11 @@ def test_tokens_do_not_depend_on_company(encoder: MiniLMEncoder) -> None:
         (alone,) = encoder.encode_tokens([text])
         assert np.array_equal(alone.whole, together.whole)
         assert np.array_equal(alone.vectors, together.vectors)
+
+
+def test_without_the_run_time_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    for name in ("run_time", "encoder"):
+        monkeypatch.delitem(sys.modules, f"hearth.models.{name}")
+    with pytest.raises(MissingExtraError, match=r"sentence encoder.*pip install 'onnxruntime"):
+        importlib.import_module("hearth.models.encoder")

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import onnxruntime
 import tokenizers
 from numpy.typing import NDArray
 
 from hearth.models import minilm
+from hearth.models.run_time import onnxruntime
 
 if TYPE_CHECKING:
     import onnx

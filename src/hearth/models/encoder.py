@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import onnxruntime
 import tokenizers
 from numpy.typing import NDArray
 
@@ -34,6 +33,7 @@ from hearth.models.minilm import (
     verify_weights,
 )
 from hearth.models.quick_graph import build_quick_graph
+from hearth.models.run_time import onnxruntime
 
 if TYPE_CHECKING:
     import onnx

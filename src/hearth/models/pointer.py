@@ -16,7 +16,6 @@ from itertools import permutations
 from pathlib import Path
 
 import numpy as np
-import onnxruntime
 import tokenizers
 from numpy.typing import NDArray
 
@@ -24,6 +23,7 @@ from hearth.errors import StoreCorruptError
 from hearth.models import minilm
 from hearth.models.encoder import MAX_CHARACTERS, MAX_TOKENS, MiniLMEncoder
 from hearth.models.layers import LAYER_MATRICES, N_LAYERS, Array, Shape, quantised, upper_weights
+from hearth.models.run_time import onnxruntime
 from hearth.protocols import Encoder, Proposal
 from hearth.types import ToolSpec
 
