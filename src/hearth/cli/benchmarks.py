@@ -148,3 +148,27 @@ def continual(
     write_json(out, document)
     write_bytes(picture, continual_png(document))
     click.echo(clean("\n".join([*continual_lines(document), f"{'written to':<14}{out}, {picture}"])))
+
+
+@bench.command()
+@click.option("--attacks", type=_FILE, required=True, metavar="JSON", help="Attacks by type, in BIPIA's form.")
+@click.option("--contexts", type=_FILE, required=True, metavar="JSONL", help="Texts that they are put into.")
+@click.option("--json", "out", type=_FILE, required=True, metavar="OUT", help="Where the result goes.")
+@click.option(
+    "--pairs", type=click.IntRange(min=1), default=3000, show_default=True, help="About how many attacked texts."
+)
+@seed_option
+def bipia(attacks: Path, contexts: Path, out: Path, pairs: int, seed: int) -> None:
+    """Tell texts that hold an instruction from texts that do not.
+
+    Each attack is put at the begin, in the middle and at the end of some contexts; the contexts alone are the ordinary
+    texts. Prints a table and writes flat JSON, with the same by type of attack and by position below.
+    """
+    from hearth.bench.record import check_writable, write_json
+    from hearth.bench.suites.bipia import bipia_lines, measure_bipia
+    from hearth.models.encoder import MiniLMEncoder
+
+    check_writable(out)
+    document = measure_bipia(attacks, contexts, MiniLMEncoder.open(), seed=seed, n_pairs=pairs)
+    write_json(out, document)
+    click.echo(clean("\n".join([*bipia_lines(document), f"{'written to':<14}{out}"])))
