@@ -287,26 +287,26 @@ def verify_file(path: Path, progress: Callable[[int], object] = lambda _: None, 
     """
     chain = Chain(_erased_in_file(path))
     named: Head | None = None
-    hash_kept = ""
+    has_start, hash_kept = False, ""
     for place, document in documents(path):
-        if document is None:
+        if place == 1 and document == {"format": FORMAT, "columns": list(COLUMNS)}:
+            has_start = True
+        elif document is None:
             chain.fault(0, f"line {place} is no JSON object")
-        elif "head" in document and named is None:
+        elif document.keys() == {"head"} and named is None:
             named = _head_of(document["head"])
-        elif "format" not in document:
+        elif (row := row_from_json(document)) is None:
+            chain.fault(0, f"line {place} is no entry")
+        else:
             if named is not None:
                 chain.fault(0, f"line {place} comes behind the head")
-            row = row_from_json(document)
-            if row is None:
-                chain.fault(0, f"line {place} is no entry")
-                continue
             chain.take(row)
             if kept and row["number"] == kept.count:
                 hash_kept = str(row["hash"])
             if chain.n % 1000 == 0:
                 progress(chain.n)
-        elif document["format"] != FORMAT or place != 1:
-            chain.fault(0, f"line {place} names the format {document['format']!r}; expected {FORMAT!r} in the first")
+    if not has_start:
+        chain.fault(0, "the first line is not that of an exported ledger")
     if named is None:
         chain.fault(0, "the head is missing; the end of the file was cut off")
     elif named != chain.head:
