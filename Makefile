@@ -69,7 +69,7 @@ test: $(VENV)/.dev  ## all tests, offline
 	@$(BIN)/python -m pytest
 
 test-train: $(VENV)/.dev $(VENV)/.train  ## the tests that need torch
-	@$(BIN)/python -m pytest tests/unit/test_adapter.py tests/unit/test_language_student.py tests/contract/test_local_models.py tests/e2e/test_adapters.py
+	@$(BIN)/python -m pytest tests/unit/test_adapter.py tests/unit/test_language_student.py tests/unit/test_tagger_training.py tests/contract/test_local_models.py tests/e2e/test_adapters.py
 
 check: $(VENV)/.dev  ## format, lint, types, import directions, generated docs
 	$(BIN)/ruff format --check .
