@@ -131,7 +131,10 @@ def read_tools(path: Path) -> dict[str, ToolSpec]:
         RegistryError: Unreadable, not that shape, or two tools of one name; names the file and the place.
     """
     try:
-        tools = _Tools.model_validate_json(path.read_bytes().removeprefix(codecs.BOM_UTF8)).nodes
+        raw = path.read_bytes()
+        if fault := _not_utf8(raw):
+            raise RegistryError(f"{path}: {fault}")
+        tools = _Tools.model_validate_json(raw.removeprefix(codecs.BOM_UTF8)).nodes
     except OSError as error:
         raise RegistryError(f"cannot read the tool file {str(path)!r}: {error.strerror}") from None
     except ValidationError as error:
@@ -146,6 +149,17 @@ def read_tools(path: Path) -> dict[str, ToolSpec]:
     return specs
 
 
+def _not_utf8(raw: bytes) -> str:
+    """What is wrong with a file that another program wrote in its own encoding; empty for UTF-8."""
+    if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "is written in UTF-16; save it as UTF-8"
+    try:
+        raw.decode()
+    except UnicodeDecodeError as error:
+        return f"is not UTF-8 (byte {error.start} is {raw[error.start]:#04x}); save it as UTF-8"
+    return ""
+
+
 def read_graph(path: Path) -> frozenset[tuple[str, str]]:
     """Links of a `graph_desc.json`.
 
@@ -153,7 +167,10 @@ def read_graph(path: Path) -> frozenset[tuple[str, str]]:
         RequestError: Unreadable, or not of that form.
     """
     try:
-        links = json.loads(path.read_bytes())["links"]
+        raw = path.read_bytes()
+        if fault := _not_utf8(raw):
+            raise RequestError(f"{path}: {fault}")
+        links = json.loads(raw.removeprefix(codecs.BOM_UTF8))["links"]
         return frozenset((str(link["source"]), str(link["target"])) for link in links)
     except OSError as error:
         raise RequestError(f"cannot read the graph {str(path)!r}: {error.strerror}") from None

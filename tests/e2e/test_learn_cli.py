@@ -333,3 +333,38 @@ def test_a_second_tier_whose_files_are_gone_is_said(hearth: Line) -> None:
     assert (
         "pointer-gone (its files are gone: `hearth learn --tier two` trains another)" in hearth("learn", "status").out
     )
+
+
+def test_a_second_tier_whose_files_are_damaged_is_said(hearth: Line) -> None:
+    learnt(hearth)
+    with Store.open(hearth.folder / "state" / "hearth.db") as store, store.transaction() as cursor:
+        cursor.execute("UPDATE version SET adapter='pointer-broken'")
+    folder = hearth.folder / "state" / "learned" / "pointer-broken"
+    folder.mkdir()
+    (folder / "record.json").write_text("{}")
+    assert "pointer-broken (its files are damaged: `hearth learn --tier two`" in hearth("learn", "status").out
+    assert "with pointer-broken" in hearth("learn", "history").out
+    ran = hearth("learn", "--from", hearth.file(lessons(8, 100)), "--fast")
+    assert "tier two takes no part: its files are damaged" in ran.out
+
+
+def test_elsewhere_than_on_a_terminal_a_long_run_says_a_line_now_and_then(
+    hearth: Line, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "settling" not in hearth("learn", "--from", hearth.file(lessons(40)), "--tools", hearth.tools, "--fast").err
+    monkeypatch.setattr("hearth.cli.learning._SAY_EVERY_S", 0.0)
+    ran = hearth("learn", "--from", hearth.file(lessons(8, 100)), "--fast", "--json")
+    assert "learning: 8 of 8\n" in ran.err
+    assert document(ran)["gate"]
+
+
+def test_a_tool_file_in_another_encoding_is_refused_by_its_name(hearth: Line) -> None:
+    path = hearth.folder / "utf16.json"
+    path.write_bytes(Path(hearth.tools).read_text().encode("utf-16"))
+    for option in ("--tools", "--graph"):
+        ran = hearth("learn", "--from", hearth.file(lessons(40)), "--tools", hearth.tools, option, str(path), "--fast")
+        assert ran.code != 0
+        assert ran.err.strip() == f"hearth: {path}: is written in UTF-16; save it as UTF-8"
+    path.write_bytes(b'{"nodes": [{"id": "gr\xfc\xdfe"}]}')
+    ran = hearth("learn", "--from", hearth.file(lessons(40)), "--tools", str(path), "--fast")
+    assert "is not UTF-8 (byte 21 is 0xfc); save it as UTF-8" in ran.err

@@ -161,10 +161,18 @@ def test_a_tool_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
     assert list(read_tools(path)) == ["t"]
 
 
-@pytest.mark.parametrize("raw", [b"\xfb\xff" * 20_000, b'{"links": ' + b"[" * 100_000, b"[]", b"{"])
-def test_a_graph_that_is_none_is_said_in_a_line(tmp_path: Path, raw: bytes) -> None:
+@pytest.mark.parametrize(
+    ("raw", "words"),
+    [
+        (b"\xfb\xff" * 20_000, r"is not UTF-8 \(byte 0 is 0xfb\)"),
+        (b'{"links": ' + b"[" * 100_000, "expected {'links'"),
+        (b"[]", "expected {'links'"),
+        (b"{", "expected {'links'"),
+    ],
+)
+def test_a_graph_that_is_none_is_said_in_a_line(tmp_path: Path, raw: bytes, words: str) -> None:
     path = tmp_path / "graph.json"
     path.write_bytes(raw)
-    with pytest.raises(RequestError, match=r"expected {'links'") as caught:
+    with pytest.raises(RequestError, match=words) as caught:
         read_graph(path)
     assert len(str(caught.value)) < 500

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -92,16 +93,23 @@ def opened_store(folder: Path) -> Iterator[Store]:
         yield store
 
 
+_SAY_EVERY_S = 10.0
+
+
 class Bars:
-    """A bar for each stage on a terminal, nothing elsewhere; satisfies `learn.state.Progress`."""
+    """A bar for each stage on a terminal, elsewhere a line now and then; satisfies `learn.state.Progress`."""
 
     def __init__(self) -> None:
         self._stage = ""
         self._bar: Any = None
         self._done = 0
+        self._said_s = time.monotonic()
 
     def __call__(self, stage: str, done: int, total: int) -> None:
         if not sys.stderr.isatty():
+            if time.monotonic() >= self._said_s + _SAY_EVERY_S:
+                click.echo(f"{stage}: {done:,} of {max(total, 1):,}", err=True)
+                self._said_s = time.monotonic()
             return
         if stage != self._stage:
             self.close()
@@ -219,6 +227,7 @@ def _learn(
 ) -> tuple[Report, str]:
     from dataclasses import replace
 
+    from hearth.learn import second
     from hearth.learn.buffer import read_entries
 
     entries, faults = read_entries(source_file, source) if source_file else ([], [])
@@ -228,6 +237,8 @@ def _learn(
             _explain(state, encoder)
             if source_file is None and (gathered := gather(state, folder, encoder, bars, teacher_file)) is not None:
                 notes = gathered_lines(gathered)
+        if lost := second.lost(state):
+            notes.append(lost)
         report = state.learn(entries, bars, must_pass=not anyway)
         if (folder / "hearth.toml").exists():
             _explain(state, encoder)
@@ -331,6 +342,7 @@ def _folder(ctx: click.Context, state_folder: Path | None) -> Path:
 @click.pass_context
 def status(ctx: click.Context, state_folder: Path | None, show_all: bool, as_json: bool) -> None:
     """What plans now: the version, what waits, the tasks with their scores."""
+    from hearth.learn import second
     from hearth.learn.buffer import Buffer
     from hearth.learn.lineage import Lineage
     from hearth.planning.agreement import Agreements
@@ -366,8 +378,8 @@ def status(ctx: click.Context, state_folder: Path | None, show_all: bool, as_jso
     score = version.record.get("node_f1")
     if isinstance(score, int | float):
         click.echo(f"  Node-F1        {score:.3f} on {version.record.get('n_judged')} samples judged as if not taught")
-    is_gone = bool(version.adapter) and not (folder / "learned" / version.adapter).exists()
-    gone = " (its files are gone: `hearth learn --tier two` trains another)" if is_gone else ""
+    fault = second.fault(folder / "learned" / version.adapter) if version.adapter else ""
+    gone = f" (its files are {fault}: `hearth learn --tier two` trains another)" if fault else ""
     click.echo(f"  tier two       {version.adapter or 'none'}{gone}")
     for planner, (right, n) in agreed.items():
         click.echo(clean(f"  agreement      {planner}: {right} of {n} plans were the teacher's"))
@@ -395,12 +407,16 @@ def status(ctx: click.Context, state_folder: Path | None, show_all: bool, as_jso
 @as_json
 @click.pass_context
 def history(ctx: click.Context, state_folder: Path | None, picture: Path | None, as_json: bool) -> None:
-    """Every version: when, why, from how much, how good."""
+    """Every version: when, why, from how much, how good, with which trained second tier."""
+    from hearth.learn.adapters import Adapters
     from hearth.learn.lineage import Lineage
+    from hearth.models.configured import ADAPTERS
 
-    with opened_store(_folder(ctx, state_folder)) as store:
+    folder = _folder(ctx, state_folder)
+    with opened_store(folder) as store:
         lineage = Lineage(store)
         versions, current = lineage.versions(), lineage.current()
+    n_adapters = len(Adapters(folder / ADAPTERS).versions())
     if picture is not None:
         from hearth.learn.curve import draw
 
@@ -414,12 +430,15 @@ def history(ctx: click.Context, state_folder: Path | None, picture: Path | None,
         shown = f"{score:.3f}" if isinstance(score, int | float) else "    –"
         parent = f" from {version.parent}" if version.parent not in (None, version.number - 1) else ""
         removed = f" -{version.n_removed}" if version.n_removed else ""
+        trained = f", with {clean(version.adapter)}" if version.adapter else ""
         click.echo(
             f"{mark} {version.number:>4}  {version.at:%Y-%m-%d %H:%M}  {shown}  +{version.n_added}{removed}"
-            f"{parent}  {clean(version.reason)}"
+            f"{parent}  {clean(version.reason)}{trained}"
         )
     if not versions:
         click.echo("Nothing was learnt yet.")
+    if n_adapters:
+        click.echo(f"{_n(n_adapters, 'adapter')} of language models: hearth adapters list")
     if picture is not None:
         click.echo(f"The curve is in {picture}")
 

@@ -44,6 +44,26 @@ def opened(folder: Path, tools: Mapping[str, ToolSpec], graph: frozenset[tuple[s
         return None
 
 
+def fault(folder: Path) -> str:
+    """What is wrong with the files of a trained model: "gone", "damaged", or nothing."""
+    if not folder.exists():
+        return "gone"
+    from hearth.models.pointer import read_record
+
+    try:
+        read_record(folder)
+    except StoreError:
+        return "damaged"
+    return ""
+
+
+def lost(state: State) -> str:
+    """For a person: the trained model in use takes no part any more, and why; empty when it does, or there is none."""
+    current = state.lineage.current()
+    what = fault(state.path(current.adapter)) if current is not None and current.adapter else ""
+    return f"tier two takes no part: its files are {what}; `hearth learn --tier two` trains another" if what else ""
+
+
 def held(folder: Path) -> dict[str, Proposal]:
     """What the model proposed for demonstrations it had not learnt, by id."""
     try:
@@ -78,7 +98,7 @@ def is_due(state: State) -> bool:
     current = state.lineage.current()
     if current is None or len(state.student) < LEAST_TAUGHT:
         return False
-    if not current.adapter or not state.path(current.adapter).exists():
+    if not current.adapter or fault(state.path(current.adapter)):
         return True
     trained = next(v for v in state.lineage.versions() if v.adapter == current.adapter)
     before, now = state.lineage.members(trained.number), state.lineage.members(current.number)
