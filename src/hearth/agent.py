@@ -26,8 +26,12 @@ from hearth.acting.repair import Repairer
 from hearth.config import Settings
 from hearth.errors import CancelledError, ConfigError, NotFound, PlannerError, ToolError
 from hearth.guard.egress import Egress
-from hearth.guard.monitor import Monitor
+from hearth.guard.licence import KnownTools
+from hearth.guard.monitor import Monitor, Occasion
 from hearth.guard.policy import Policy
+from hearth.guard.records import Records
+from hearth.guard.seen import Owner
+from hearth.guard.warrant import Warrant
 from hearth.memory.events import EventMemory
 from hearth.models.encoder import MiniLMEncoder
 from hearth.plan_format import read_demonstrations
@@ -107,6 +111,7 @@ class Agent:
         self.memory = EventMemory(store)
         self.folder = Folder(home / "owner", store)
         self._tool_settings = {**settings.for_tools(environ), abilities.SETTINGS: abilities.abilities(tools.specs)}
+        self._known_tools = KnownTools(tools.specs)
         self._resources = resources
         self.executor = Executor(monitor, self.trace, self._call_context, self.folder)
         self.repairer = Repairer(planner, lambda plan: check_plan(plan, tools.specs), language)
@@ -137,7 +142,7 @@ class Agent:
         proposal = self.plan(request, self.tools.specs)
         planning_ms = (time.perf_counter() - started) * 1000
         plan, refusal = (proposal, None) if isinstance(proposal, Plan) else (None, proposal)
-        ruling = self.monitor.rule(plan) if plan else None
+        ruling = self.monitor.rule(plan, occasion=self.occasion(request, plan, episode_id)) if plan else None
         self.trace.planned(episode_id, plan, refusal, ruling, planning_ms)
 
         results: tuple[StepResult, ...] = ()
@@ -167,6 +172,7 @@ class Agent:
             duration_ms=(time.perf_counter() - started) * 1000,
             planning_ms=planning_ms,
             rounds=rounds,
+            asked=self.monitor.take_asked(),
         )
         self.memory.remember(request.text, kind="request", at=request.now, label=OWNER, key=episode_id)
         self.trace.finish(episode)  # last: it forces what was written before it to the disk, too
@@ -189,6 +195,13 @@ class Agent:
         """What planners may see: the owner, the names the owner knows, the country; never contents."""
         owner = self.settings.owner
         return Context(owner.name, entities(self.folder.for_call("")), owner.country)
+
+    def occasion(self, request: Request, plan: Plan, id: str = "") -> Occasion:
+        """What the guard may know of a request: when it was asked, the contacts, what it licenses."""
+        call = self._call_context(id, request.now)
+        owner = Owner(frozenset({self.settings.owner.email.lower()} - {""}), self.monitor.known_addresses(call).names)
+        warrant = Warrant.of(request, self._known_tools, owner, plan)
+        return Occasion(request.now, call.workspace, id, warrant)
 
     def _call_context(self, key: str, now: dt.datetime) -> CallContext:
         return CallContext(
@@ -257,6 +270,7 @@ class Agent:
                 answer=answer,
                 disclosures=self.egress.disclosures(left.id),
                 planning_ms=left.planning_ms,
+                asked=self.monitor.take_asked(),
             )
         )
         return answer
@@ -379,11 +393,11 @@ class Agent:
             stack.enter_context(HomeLock(home))
             store = stack.enter_context(Store.open(home / "hearth.db"))
             tools = load_tools(home, extra_tools)
-            policy = Policy.from_settings(settings.policy, tools.by_name)
+            policy = Policy.of(settings, tools.specs, str(home / "hearth.toml"))
             egress = Egress.from_settings(settings, store, clock)
             encoder = encoder or MiniLMEncoder.open(config.cache_folder(environ))
             recall = RecallPlanner(encoder, store)
-            model = _language_model(settings, home, egress, environ)
+            model = _language_model(settings, home, store, egress, environ)
             language: Planner | None = None
             if model is not None:
                 from hearth.planning.compact import planner_of  # as in `_language_model`
@@ -400,7 +414,7 @@ class Agent:
                 recall=recall,
                 model=model,
                 language=language,
-                monitor=Monitor(tools.by_name, policy, approver),
+                monitor=Monitor(tools.by_name, policy, approver, Records.of(store)),
                 egress=egress,
                 environ=environ,
                 clock=clock,
@@ -408,12 +422,15 @@ class Agent:
             )
 
 
-def _language_model(settings: Settings, home: Path, egress: Egress, environ: Mapping[str, str]) -> LanguageModel | None:
-    if settings.models.language is None:
+def _language_model(
+    settings: Settings, home: Path, store: Store, egress: Egress, environ: Mapping[str, str]
+) -> LanguageModel | None:
+    chosen = settings.models.language
+    if chosen is None:
         return None
-    from hearth.models.configured import open_language_model  # most starts need none of it
+    from hearth.guard.masked_model import open_masked  # most starts need none of it
 
-    return open_language_model(settings.models.language, home, egress, environ)
+    return open_masked(chosen, settings, home, Folder(home / "owner", store).for_call(""), egress, environ)
 
 
 def _words_answers(model: LanguageModel, settings: Settings) -> bool:

@@ -12,18 +12,21 @@ from typing import Any
 import pytest
 
 from hearth.guard.egress import Egress
+from hearth.guard.mask import Masker
+from hearth.guard.masked_model import MaskedModel
+from hearth.guard.owner_names import OwnerNames, OwnName
 from hearth.learn.teacher import Budget, EndpointTeacher, Limits
 from hearth.models.remote import RemoteModel
 from hearth.store import Store
 from hearth.testing import FIXED_NOW, check_teacher
-from hearth.types import Context, Entity, Parameter, Plan, Refusal, Request, ToolSpec
+from hearth.types import Parameter, Plan, Refusal, Request, ToolSpec
 
 TOOLS = {
     "draft_mail": ToolSpec(
         "draft_mail", "Draft a mail.", (Parameter("to", "EmailAddress"), Parameter("text", "text")), effect="change"
     )
 }
-CONTEXT = Context("Ada", (Entity("Mia Berger", "person", ("Mia",)),))
+NAMES = OwnerNames([OwnName("Mia Berger", "person"), OwnName("Mia", "person")])
 
 
 class Server:
@@ -97,7 +100,7 @@ def teacher(server: Server, store: Store) -> Iterator[Make]:
             model = RemoteModel(server.url, "tiny", "", egress.transport("teacher"), sleep=lambda _: None)
             stack.callback(model.close)
             budget = Budget(store, "tiny", limits or Limits(), lambda: FIXED_NOW)
-            return EndpointTeacher(model, budget, context=CONTEXT)
+            return EndpointTeacher(MaskedModel(model, Masker(names=NAMES)), budget)
 
         yield make
 

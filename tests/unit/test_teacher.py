@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from hearth.errors import PlannerError, RequestError
+from hearth.guard.mask import Masker
+from hearth.guard.masked_model import MaskedModel
+from hearth.guard.owner_names import OwnerNames, OwnName
 from hearth.learn.buffer import Buffer
-from hearth.learn.masking import masked
 from hearth.learn.teacher import (
     Budget,
     BudgetSpent,
@@ -234,24 +236,29 @@ def test_the_servers_own_count_takes_the_place_of_the_estimate(store: Store) -> 
 CONTEXT = Context("Ada", (Entity("Mia Berger", "person", ("Mia",)), Entity("Jonas Roth", "person", ("Jonas",))))
 
 
-def test_names_and_addresses_stay_here_and_come_back_in_the_plan(budget: Budget) -> None:
+def test_what_a_model_on_another_machine_is_told_is_masked_and_comes_back_in_the_plan(budget: Budget) -> None:
     text = 'write mia@berger.example "call Mia at +49 170 1234567"'
-    hidden = masked(request(text), CONTEXT)
-    address = next(stand_in for stand_in, value in hidden.values.items() if value == "mia@berger.example")
-    number = next(stand_in for stand_in, value in hidden.values.items() if value == "+49 170 1234567")
-    model = ScriptedModel([said(node("draft_mail", to=address, text=f"call at {number}"))])
-    (answer,) = ask(EndpointTeacher(model, budget, context=CONTEXT), text)
+    model = ScriptedModel([said(node("draft_mail", to="mail1@masked.example", text="call Person1 at +1 202 555 0100"))])
+    names = tuple(OwnName(name, "person") for name in ("Mia Berger", "Mia", "Jonas Roth", "Jonas", "Ada"))
+    hidden = MaskedModel(model, Masker(names=OwnerNames(names), country="DE"))
+    (answer,) = ask(EndpointTeacher(hidden, budget, context=CONTEXT), text)
     assert isinstance(answer, Plan)
-    assert answer.steps[0].arguments == {"to": "mia@berger.example", "text": "call at +49 170 1234567"}
+    assert answer.steps[0].arguments == {"to": "mia@berger.example", "text": "call Mia at +49 170 1234567"}
     sent = json.dumps(model.asked)
     for secret in ("mia@berger.example", "Mia", "Berger", "1234567", "Jonas", "Ada"):
         assert secret not in sent
 
 
+def test_a_stand_in_that_the_model_made_up_is_no_answer(budget: Budget) -> None:
+    model = ScriptedModel([said(node("draft_mail", to="mail7@masked.example", text="x"))])
+    (answer,) = ask(EndpointTeacher(MaskedModel(model, Masker()), budget), "write mia@berger.example x")
+    assert isinstance(answer, Refusal)
+    assert "mail7@masked.example" in answer.reason
+
+
 def test_a_model_on_this_machine_may_read_the_request_as_it_is(budget: Budget) -> None:
     model = ScriptedModel([said(node("draft_mail", to="mia@berger.example", text="x"))])
-    teacher = EndpointTeacher(model, budget, context=CONTEXT, mask=None)
-    (answer,) = ask(teacher, "write mia@berger.example x")
+    (answer,) = ask(EndpointTeacher(model, budget, context=CONTEXT), "write mia@berger.example x")
     assert isinstance(answer, Plan)
     assert "mia@berger.example" in json.dumps(model.asked)
 

@@ -187,10 +187,11 @@ def _teacher(
     import datetime as dt
 
     from hearth.guard.egress import Egress
-    from hearth.learn.masking import masked
+    from hearth.guard.masked_model import MaskedModel, leaves_device, open_masked
     from hearth.learn.teacher import Budget, EndpointTeacher, FirstOf, Limits, OwnerTeacher, RecordedTeacher
-    from hearth.models.configured import open_language_model
     from hearth.models.remote import RemoteModel
+    from hearth.types import Context
+    from hearth.workspace import Folder
 
     owner = OwnerTeacher(state.store)
     language = settings.models.language
@@ -210,7 +211,8 @@ def _teacher(
 
     where = "[models.teacher]" if settings.models.teacher else "[models.language]"
     egress = Egress.from_settings(settings, state.store, clock)
-    model = open_language_model(chosen, folder, egress, os.environ, where=where, reason="teacher")
+    home = Folder(folder / "owner", state.store).for_call("")
+    model = open_masked(chosen, settings, folder, home, egress, os.environ, where=where, reason="teacher")
     limits = Limits(
         said.questions_per_day,
         said.tokens_per_day,
@@ -218,19 +220,11 @@ def _teacher(
         usd_per_million_tokens=said.usd_per_million_tokens,
     )
     budget = Budget(state.store, f"{chosen.kind}:{chosen.base_url or chosen.path} {chosen.model}", limits, clock)
-    leaves = chosen.kind == "openai" and not _is_here(chosen.base_url)
     with contextlib.ExitStack() as stack:
-        if isinstance(model, RemoteModel):
+        if isinstance(model, RemoteModel | MaskedModel):
             stack.callback(model.close)
-        mask, n_answers = masked if leaves else None, said.answers_per_question
-        yield FirstOf([owner, EndpointTeacher(model, budget, encoder, context, mask, n_answers)])
-
-
-def _is_here(base_url: str) -> bool:
-    """Whether an address is this machine's own."""
-    from urllib.parse import urlsplit
-
-    return (urlsplit(base_url).hostname or "") in ("localhost", "127.0.0.1", "::1")
+        told = Context() if leaves_device(chosen) else context
+        yield FirstOf([owner, EndpointTeacher(model, budget, encoder, told, said.answers_per_question)])
 
 
 def _context(state: State, folder: Path, settings: Settings) -> Context:

@@ -155,9 +155,21 @@ class Masker:
         self._forms = forms
         self._keep = frozenset(word.casefold() for word in keep)
 
-    def mask(self, *texts: str) -> Masked:
-        """Mask the texts of one conversation, in order. The same value has the same stand-in in all of them."""
+    def masker(self) -> Masker:
+        """Itself: a masker whose names do not change."""
+        return self
+
+    def mask(self, *texts: str, told: Sequence[bool] = ()) -> Masked:
+        """Mask the texts of one conversation, in order. The same value has the same stand-in in all of them.
+
+        Args:
+            told: Of each text whether it is what a model is told of its work: there only the owner's names count, and
+                not where they are part of a tool's name. Without it, none is.
+        """
         found = [self.find(text) for text in texts]
+        for index, text in enumerate(texts):
+            if told and told[index]:
+                found[index] = [one for one in found[index] if one.by == "owner" and "_" not in text[one.start : one.end]]
         taken = set().union(*(cores_in(text) for text in texts))
         stand_ins = StandIns(taken, country=self._country)
         masked = tuple(_replaced(text, spans, stand_ins) for text, spans in zip(texts, found))

@@ -4,14 +4,15 @@ A `Plan` has passed its check against the tools. A refusal of kind `out_of_scope
 one of any other kind says that this teacher has no answer, and why: nothing is learnt from it. Where nobody was asked
 (the budget is spent, the model is down) its `planner` is empty: the request may be asked about again.
 
-* `EndpointTeacher` asks any language model, masked, within a budget that outlives the process.
+* `EndpointTeacher` asks any language model, within a budget that outlives the process.
 * `RecordedTeacher` reads a file; `OwnerTeacher` gives the owner's corrections, `SuccessTeacher` what was done and
   stood.
 * `FirstOf` asks several in turn.
 
 Covered: prose, nothing, unknown tools, cycles, oversized and contradicting answers, a model that cannot be reached, a
 budget that is spent, a process that is killed between question and answer (it counts as asked). Not covered: whether a
-checked plan is right, and what the requests reveal beyond what `learn.masking` replaces.
+checked plan is right, and what the requests reveal: a model on another
+machine is handed over behind a mask (`guard.masked_model`).
 """
 
 from __future__ import annotations
@@ -25,7 +26,6 @@ from pathlib import Path
 
 from hearth.errors import PlanError, PlannerError
 from hearth.learn.buffer import Entry, Refused, entry_of, read_entries, why_not
-from hearth.learn.masking import Mask, known_names, masked
 from hearth.models.scripted import ScriptedModel
 from hearth.plan_format import plan_to_json
 from hearth.planning.check import check_plan
@@ -185,15 +185,13 @@ class EndpointTeacher:
         budget: Budget,
         encoder: Encoder | None = None,
         context: Context | None = None,
-        mask: Mask | None = masked,
         n_answers: int = 1,
     ) -> None:
         """Nothing is asked yet.
 
         Args:
             encoder: Chooses which tools the model is told of, when there are many.
-            context: The names the owner knows: to mask them, never to tell them.
-            mask: What leaves of a request; None sends it as it is, for a model on this device.
+            context: What the model is told of the names the owner knows, where a request says them.
             n_answers: So many are drawn of a model that can give several; all are learnt from, by how often each came.
         """
         self.name = model.name
@@ -201,7 +199,6 @@ class EndpointTeacher:
         self._drawing = _Drawing(self._model, n_answers)
         self._planner = LanguagePlanner(self._drawing, encoder)
         self._context = context or Context()
-        self._mask = mask
         self._n_failures = 0
         self._last = ""
 
@@ -222,11 +219,7 @@ class EndpointTeacher:
 
     def _answer(self, request: Request, tools: Mapping[str, ToolSpec]) -> Plan | Refusal:
         """Raises: PlannerError: No usable answer, or unreachable. BudgetSpent: Not asked."""
-        if self._mask is None:
-            answer = self._likeliest(request, self._context, tools)
-        else:
-            hidden = self._mask(request, self._context)
-            answer = hidden.unmask_answer(self._likeliest(hidden.request, known_names(hidden), tools))
+        answer = self._likeliest(replace(request, id=""), self._context, tools)
         return _checked(answer, tools, self.name) if isinstance(answer, Plan) else replace(answer, planner=self.name)
 
     def _likeliest(self, request: Request, context: Context, tools: Mapping[str, ToolSpec]) -> Plan | Refusal:
