@@ -6,6 +6,7 @@ file that only the owner can read; both are resolved when settings are handed to
 
 from __future__ import annotations
 
+import datetime as dt
 import difflib
 import ipaddress
 import os
@@ -18,7 +19,7 @@ from typing import Annotated, Literal, cast, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import platformdirs
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
 
 from hearth.errors import ConfigError
 from hearth.types import Plain
@@ -83,6 +84,14 @@ def _allowed(text: str) -> str:
     return text
 
 
+def _clock(text: str) -> str:
+    try:
+        dt.time.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is not a time of day; write one such as '08:00'") from None
+    return text
+
+
 class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -107,6 +116,65 @@ class Rule(_Table):
     """`allow` runs it, `ask` asks once per plan, `deny` never runs it."""
     reason: str = ""
     """Shown with every ruling that rests on this rule."""
+
+
+class When(_Table):
+    """What one argument must be for a rule to count; what is not said is free."""
+
+    one_of: tuple[str | bool | int | float, ...] | None = None
+    """Exactly one of these values."""
+    min: int | float | str | None = None
+    """At least this: a number, or a date, time or duration as text (`2026-12-01`, `PT1H`)."""
+    max: int | float | str | None = None
+    """At most this."""
+    matches: str | None = None
+    """A regular expression that the whole text matches; expressions that could take forever are refused."""
+    max_chars: int | None = Field(default=None, ge=0)
+    """At most so many characters."""
+    max_items: int | None = Field(default=None, ge=0)
+    """Of a list: at most so many items."""
+    only_from: tuple[str, ...] | None = None
+    """It comes from nowhere else than these sources (`owner`, `device`, `contacts`, `message`, `web`, `file`, …)."""
+    not_from: tuple[str, ...] = ()
+    """Nothing of it comes from these sources."""
+    contact: bool | None = None
+    """Whether it is an address or number of a confirmed card in your contacts."""
+    group: str = ""
+    """It is an address or number of a confirmed card in this group (the card's categories)."""
+    given: bool | None = None
+    """Whether the argument is there at all."""
+
+
+class Rate(_Table):
+    """So many calls within a time."""
+
+    calls: int = Field(ge=1, le=1_000_000)
+    """How many."""
+    per: Literal["minute", "hour", "day", "week"]
+    """Within how long."""
+
+
+class OrderedRule(_Table):
+    """One of the rules that are tried in order, before the tables of single tools; the first that fits decides."""
+
+    name: str = ""
+    """What it is called where it decides; empty: its number."""
+    tools: tuple[str, ...]
+    """The tools it is about, by their exact names."""
+    ruling: Literal["allow", "ask", "deny"]
+    """`allow` runs it, `ask` asks once per plan, `deny` never runs it."""
+    reason: str = ""
+    """Shown with every ruling that rests on this rule."""
+    when: Mapping[str, When] = Field(default_factory=dict)
+    """Conditions by argument; all must hold."""
+    between: tuple[Annotated[str, AfterValidator(_clock)], Annotated[str, AfterValidator(_clock)]] | None = None
+    """Hours of the day in your time zone, e.g. `["08:00", "20:00"]`; over midnight when the first is later."""
+    weekdays: tuple[Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"], ...] | None = None
+    """Days of the week."""
+    at_most: Rate | None = None
+    """Counts only up to so many calls of a tool; after that the next rule is tried."""
+    more_than: Rate | None = None
+    """Counts only beyond so many calls of a tool."""
 
 
 class Server(_Table):
@@ -342,6 +410,8 @@ class Settings(_Table):
 
     owner: Owner = Owner()
     policy: Mapping[str, Rule] = Field(default_factory=dict)
+    rule: tuple[OrderedRule, ...] = ()
+    """Rules tried in order, one `[[rule]]` each."""
     models: Models = Models()
     mask: Mask = Mask()
     network: Network = Network()
@@ -352,6 +422,11 @@ class Settings(_Table):
     contacts: Collection = Collection()
     tools: Mapping[str, Mapping[str, object]] = Field(default_factory=dict)
     """Settings of plug-in tools, one table each."""
+    _lines: Mapping[str, int] = PrivateAttr(default_factory=dict)
+
+    def line_of(self, table: str) -> int:
+        """The line of `policy.NAME`, or of `rule.N` (from 0), in the file it was read from; 0 when not known."""
+        return self._lines.get(table, 0)
 
     def zone(self) -> ZoneInfo:
         """The owner's time zone: as configured, else the machine's, else UTC."""
@@ -454,14 +529,37 @@ def parse_settings(text: str, path: Path) -> Settings:
         raise ConfigError(f"{path}: {error}; mend that line (see docs/reference/config.md)") from None
     except RecursionError:
         raise ConfigError(f"{path}: nested too deeply; no setting is a list of lists") from None
+    lines = _table_lines(text)
     try:
-        return Settings.model_validate(data)
+        settings = Settings.model_validate(data)
     except ValidationError as error:
-        raise ConfigError("\n".join(_fault(path, fault) for fault in error.errors()[:5])) from None
+        raise ConfigError("\n".join(_fault(path, fault, lines) for fault in error.errors()[:5])) from None
+    settings._lines = lines
+    return settings
 
 
-def _fault(path: Path, fault: Mapping[str, object]) -> str:
+_TABLE = re.compile(r"""\s*\[(?:\[\s*(rule)\s*\]|\s*policy\s*\.\s*["']?([^"'\]\s]+)["']?\s*)\]""")
+
+
+def _table_lines(text: str) -> dict[str, int]:
+    """Where the tables of rules begin, by `policy.NAME` and `rule.N`. A header inside a text of several lines counts."""
+    lines: dict[str, int] = {}
+    n_rules = 0
+    for number, line in enumerate(text.splitlines(), 1):
+        match = _TABLE.match(line)
+        if match and match[1]:
+            lines[f"rule.{n_rules}"] = number
+            n_rules += 1
+        elif match:
+            lines.setdefault(f"policy.{match[2]}", number)
+    return lines
+
+
+def _fault(path: Path, fault: Mapping[str, object], lines: Mapping[str, int]) -> str:
     place = tuple(str(part) for part in cast(tuple[object, ...], fault["loc"]))
+    table = ".".join(place[:2])
+    if place[0] in ("rule", "policy") and table in lines:
+        path = Path(f"{path}, line {lines[table]}")
     key = ".".join(place)
     if fault["type"] == "extra_forbidden":
         known = known_keys(place[:-1])
@@ -486,7 +584,7 @@ def known_keys(place: tuple[str, ...] = ()) -> list[str]:
     for part in place:
         if isinstance(model, type) and issubclass(model, BaseModel) and part in model.model_fields:
             model = _table_of(model.model_fields[part].annotation)
-        elif model not in (Rule, Host):
+        elif model not in (Rule, Host) and place[0] != "rule":  # a rule's number, an argument's name
             model = Rule if place[0] == "policy" else None
     return list(model.model_fields) if isinstance(model, type) and issubclass(model, BaseModel) else []
 

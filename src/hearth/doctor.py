@@ -116,9 +116,10 @@ def _tools(home: Path) -> str:
 
 
 def _policy(home: Path) -> str:
-    rules = read_settings(home / "hearth.toml").policy
-    Policy.from_settings(rules, load_tools(home).by_name)
-    said = "1 rule" if len(rules) == 1 else f"{len(rules)} rules"
+    settings = read_settings(home / "hearth.toml")
+    Policy.of(settings, load_tools(home).specs, str(home / "hearth.toml"))
+    n_rules = len(settings.policy) + len(settings.rule)
+    said = "1 rule" if n_rules == 1 else f"{n_rules} rules"
     return f"{said}; everything else that changes or sends something asks"
 
 

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from hearth.types import (
     PUBLIC,
@@ -311,11 +311,16 @@ class Tool(Protocol):
         ...
 
 
-class Approver(Protocol):
-    """Asks the owner, once per plan."""
+Reply = Literal["once", "always", "no", "never", "nobody"]
+"""What the owner says to a question: yes this time, yes to all like it (for a while), no, never; or that there is nobody
+to ask."""
 
-    def approve(self, question: str, ruling: Ruling) -> bool | None:
-        """Show `question`, wait for yes (True) or no (False). Without anyone to ask, answer None at once."""
+
+class Approver(Protocol):
+    """Asks the owner, once per plan, and again only where something turns out different."""
+
+    def approve(self, question: str, ruling: Ruling) -> Reply:
+        """Show `question` and wait for an answer. Without anyone to ask, answer `nobody` at once."""
         ...
 
 

@@ -27,7 +27,19 @@ import httpx
 
 from hearth.errors import EgressError, NotFound, SandboxError, ToolError, WrongType
 from hearth.functions import from_plain, to_plain
-from hearth.protocols import CallContext, Cause, Egress, FileStat, Memory, MemoryHit, Planner, Teacher, Tool, Workspace
+from hearth.protocols import (
+    CallContext,
+    Cause,
+    Egress,
+    FileStat,
+    Memory,
+    MemoryHit,
+    Planner,
+    Reply,
+    Teacher,
+    Tool,
+    Workspace,
+)
 from hearth.sandbox import N_MAX_NAME_BYTES, folder_parts, path_parts
 from hearth.types import Context, Label, Plain, Plan, Refusal, Request, Ruling, ToolSpec
 
@@ -161,11 +173,12 @@ class ClosedEgress:
 class FixedApprover:
     """A `protocols.Approver` that always says the same and keeps what it was asked."""
 
-    def __init__(self, answer: bool) -> None:
-        self.answer = answer
+    def __init__(self, answer: bool | Reply) -> None:
+        """`True` is `once`, `False` is `no`."""
+        self.answer: Reply = answer if isinstance(answer, str) else "once" if answer else "no"
         self.questions: list[tuple[str, Ruling]] = []
 
-    def approve(self, question: str, ruling: Ruling) -> bool:
+    def approve(self, question: str, ruling: Ruling) -> Reply:
         self.questions.append((question, ruling))
         return self.answer
 

@@ -444,7 +444,9 @@ def test_the_closed_egress_lets_nothing_out() -> None:
 def test_the_fixed_approver_keeps_the_questions() -> None:
     approver = FixedApprover(answer=False)
     ruling = Ruling("ask", "it sends")
-    assert not approver.approve("Send it?", ruling)
+    assert approver.approve("Send it?", ruling) == "no"
+    assert FixedApprover(answer=True).approve("Send it?", ruling) == "once"
+    assert FixedApprover("never").approve("Send it?", ruling) == "never"
     assert approver.questions == [("Send it?", ruling)]
 
 

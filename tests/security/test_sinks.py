@@ -17,8 +17,12 @@ FIND = Step("find_mail", {"query": "invoice"})
 @pytest.mark.parametrize(
     ("steps", "verdict"),
     [
-        ([FIND, Step("draft_mail", {"to": [Ref(0, ("sender",))], "text": "x"})], "ask"),
-        ([FIND, Step("draft_forward", {"mail": Ref(0, ("id",)), "to": [Ref(0, ("sender",))]})], "ask"),
+        ([FIND, Step("draft_mail", {"to": [Ref(0, ("sender",))], "text": "x"})], "judged on the address"),
+        (
+            [FIND, Step("draft_forward", {"mail": Ref(0, ("id",)), "to": [Ref(0, ("sender",))]})],
+            "judged on the address",
+        ),
+        ([FIND, Step("draft_mail", {"to": [Ref(0, ("subject",))], "text": "x"})], "ask"),
         # who gets a reply is what the mail says under Reply-To
         (
             [
@@ -26,7 +30,7 @@ FIND = Step("find_mail", {"query": "invoice"})
                 Step("draft_reply", {"mail": Ref(0, ("id",)), "text": "x"}),
                 Step("send_mail", {"draft": Ref(1, ("id",))}),
             ],
-            "ask",
+            "judged on the address",
         ),
         (
             [
@@ -41,6 +45,15 @@ FIND = Step("find_mail", {"query": "invoice"})
                 Step("draft_mail", {"to": [Ref(0, ("email",))], "text": "x"}),
                 Step("send_mail", {"draft": Ref(1, ("id",))}),
             ],
+            "judged on the address",
+        ),
+        # what a mail says may be passed on to whom the owner named
+        (
+            [
+                FIND,
+                Step("draft_mail", {"to": ["a@example.org"], "text": Ref(0, ("text",))}),
+                Step("send_mail", {"draft": Ref(1, ("id",))}),
+            ],
             "allow",
         ),
         ([FIND, Step("draft_reply", {"mail": Ref(0, ("id",)), "text": "x"})], "allow"),
@@ -48,8 +61,13 @@ FIND = Step("find_mail", {"query": "invoice"})
 )
 def test_where_mail_goes(steps: list[Step], verdict: str) -> None:
     plan = Plan(tuple(steps))
-    check_plan(plan, SPECS)
-    ruling = ALL_ALLOWED.judge(plan, SPECS).ruling
-    assert ruling.verdict == verdict
+    if Ref(0, ("subject",)) not in [ref for step in steps for ref in step.refs()]:
+        check_plan(plan, SPECS)
+    judgement = ALL_ALLOWED.judge(plan, SPECS)
+    ruling = judgement.ruling
+    # What may turn out to be a contact's address is allowed until it is known: test_field_labels.py runs these plans.
+    is_open = any(decision.is_open for decision in judgement.decisions)
+    assert ("judged on the address" if is_open else ruling.verdict) == verdict
+    assert ruling.verdict == ("allow" if is_open else verdict)
     if verdict == "ask":
         assert "a stranger may have written" in ruling.reason

@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from hearth.guard.approval import RefusingApprover, TerminalApprover, YesApprover, question, quoted
+from hearth.guard.approval import PROMPT, RefusingApprover, TerminalApprover, YesApprover, question, quoted
 from hearth.guard.policy import Policy, Rule
 from hearth.types import Parameter, Plan, Ref, Ruling, Step, ToolSpec
 
@@ -43,7 +43,7 @@ def test_the_question_says_what_to_whom_with_which_values_and_what_can_be_undone
         " [a stranger may have written this: find_mail (message)]\n"
         '       text: "Hi \\"you\\""\n'
         "  3. send_mail (cannot be undone)\n"
-        "       draft: the id from 2 (draft_mail)\n"
+        "       draft: the id from 2 (draft_mail) [from a message you received, your own records, your request]\n"
         "I ask because draft_mail changes your data; send_mail sends something that cannot be taken back."
     )
 
@@ -84,27 +84,31 @@ class Terminal(io.StringIO):
 @pytest.mark.parametrize(
     ("typed", "answer"),
     [
-        ("y\n", True),
-        (" YES \n", True),
-        ("n\n", False),
-        ("\n", False),
-        ("", False),
-        ("maybe\ny\n", True),
-        ("maybe\n", False),
+        ("y\n", "once"),
+        (" YES \n", "once"),
+        ("a\n", "always"),
+        ("Always\n", "always"),
+        ("n\n", "no"),
+        ("\n", "no"),
+        ("", "no"),
+        ("never\n", "never"),
+        ("nev\n", "no"),
+        ("maybe\ny\n", "once"),
+        ("maybe\n", "no"),
     ],
 )
-def test_only_a_clear_yes_on_a_terminal_is_a_yes(typed: str, answer: bool) -> None:
+def test_only_a_clear_yes_on_a_terminal_is_a_yes(typed: str, answer: str) -> None:
     shown = io.StringIO()
-    assert TerminalApprover(Terminal(typed), shown).approve("May I?", ASK) is answer
-    assert shown.getvalue().startswith("May I?\nDo it? [y/n] ")
+    assert TerminalApprover(Terminal(typed), shown).approve("May I?", ASK) == answer
+    assert shown.getvalue().startswith(f"May I?\n{PROMPT}")
 
 
 def test_input_that_is_no_terminal_is_nobody_and_nothing_is_shown() -> None:
     shown = io.StringIO()
-    assert TerminalApprover(io.StringIO("y\n"), shown).approve("May I?", ASK) is None
+    assert TerminalApprover(io.StringIO("y\n"), shown).approve("May I?", ASK) == "nobody"
     assert shown.getvalue() == ""
 
 
 def test_nobody_and_yes_beforehand() -> None:
-    assert RefusingApprover().approve("?", ASK) is None
-    assert YesApprover().approve("?", ASK) is True
+    assert RefusingApprover().approve("?", ASK) == "nobody"
+    assert YesApprover().approve("?", ASK) == "once"

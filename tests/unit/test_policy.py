@@ -56,19 +56,22 @@ def test_ruling(rules: dict[str, Rule], plan: list[Step], verdict: str, rule: st
     [
         ("a@example.org", "allow"),
         (Ref(0, ("email",)), "allow"),
-        (Ref(1, ("sender",)), "ask"),
-        ([Ref(0, ("email",)), Ref(1, ("sender",))], "ask"),
+        (Ref(1, ("text",)), "ask"),
+        ([Ref(0, ("email",)), Ref(1, ("text",))], "ask"),
+        # an address may turn out to be a contact's: judged when it is known, see test_monitor.py
+        (Ref(1, ("sender",)), "allow"),
     ],
 )
 def test_a_sink_value_a_stranger_may_have_written_turns_allow_into_ask(to: object, verdict: str) -> None:
     plan = Plan((step(LOOK_UP), step(READ), step(SEND, to=to, text="x")))
-    ruling = Policy({"post": Rule("allow")}).judge(plan, TOOLS).ruling
-    assert ruling.verdict == verdict
+    judgement = Policy({"post": Rule("allow")}).judge(plan, TOOLS)
+    assert judgement.ruling.verdict == verdict
     if verdict == "ask":
-        assert ruling.rule == "label"
-        assert ruling.reason == (
+        assert judgement.ruling.rule == "label"
+        assert judgement.ruling.reason == (
             "'to' of post decides where data goes and comes from find_mail (message), which a stranger may have written"
         )
+    assert judgement.decisions[2].is_open == (to == Ref(1, ("sender",)))
 
 
 def test_a_repair_that_acts_asks_although_the_tool_is_allowed() -> None:
@@ -125,6 +128,6 @@ def test_a_rule_for_no_tool_is_refused_with_the_nearest_name() -> None:
     with pytest.raises(ConfigError) as raised:
         Policy.from_settings({"find_mial": Rule("deny"), "zzz": Rule("allow"), "post": Rule("ask")}, TOOLS)
     assert str(raised.value).splitlines() == [
-        "[policy.find_mial] names no registered tool; did you mean [policy.find_mail]?",
-        "[policy.zzz] names no registered tool; see `hearth tools` for the names",
+        "hearth.toml: [policy.find_mial] names no registered tool 'find_mial'; did you mean 'find_mail'?",
+        "hearth.toml: [policy.zzz] names no registered tool 'zzz'; see `hearth tools`",
     ]

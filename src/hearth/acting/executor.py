@@ -36,7 +36,7 @@ from hearth.guard.labels import Value, run_order
 from hearth.guard.monitor import Monitor
 from hearth.protocols import CallContext
 from hearth.trace import StartedStep, Trace, UnfinishedEpisode
-from hearth.types import PUBLIC, Plan, StepResult, StepStatus, ToolSpec
+from hearth.types import PUBLIC, Plan, Ruling, StepResult, StepStatus, ToolSpec
 from hearth.workspace import RollbackReport
 
 MAX_PARALLEL = 4
@@ -206,6 +206,16 @@ class _Job:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class _Question:
+    """A step that waits for the owner's word on its real values."""
+
+    index: int
+    arguments: Mapping[str, Value]
+    context: CallContext
+    ruling: Ruling
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class _Worker:
     """A daemon thread that runs one job at a time, so that a hung tool does not keep the process from ending."""
 
@@ -251,6 +261,7 @@ class _Run:
         self._needs = [step.needs() for step in plan.steps]
         self._waiting = [index for index in run_order(plan) if index not in self._results]
         self._running: dict[int, _Job] = {}
+        self._questions: list[_Question] = []
         self._lock = threading.Lock()
         self._is_stopping = False
         self._failure: BaseException | None = None
@@ -267,12 +278,27 @@ class _Run:
             with self._lock:
                 if self._failure is not None:
                     raise self._failure
-                if not self._running:
+                if not self._running and not self._questions:
                     return tuple(self._results[index] for index in sorted(self._results))
-                self._wakes_at = min(job.deadline for job in self._running.values())
+                self._wakes_at = min((job.deadline for job in self._running.values()), default=0.0)
+                asked = self._questions.pop(0) if self._questions else None
+            if asked is not None:
+                self._put_question(asked)
+                continue
             if self._is_cancelled_before(self._wakes_at):
                 raise CancelledError("the run was stopped")
             self._give_up_late()
+
+    def _put_question(self, asked: _Question) -> None:
+        """Ask the owner, in the thread that called `run` and without the lock: steps that run go on meanwhile."""
+        ruling = self._parts.monitor.confirm(self._plan, asked.index, asked.arguments, asked.context, asked.ruling)
+        with self._lock:
+            if ruling.verdict == "allow":
+                self._waiting.insert(0, asked.index)
+            else:
+                self._end(_denied(asked.index, ruling.reason))
+            for job in self._advance():
+                self._submit(job)
 
     def _advance(self) -> list[_Job]:
         """Jobs that start now, on record together with what has ended; they are still to be handed to a worker."""
@@ -312,14 +338,31 @@ class _Run:
                     kind = type(error).__name__
                     self._end(StepResult(index, "failed", error=str(error), error_kind=kind, n_attempts=0))
                 else:
-                    self._running[index] = job = self._job(index, spec, arguments)
-                    jobs.append(job)
-                    is_changing = is_changing or spec.effect != "none"
+                    job = self._admitted(index, spec, arguments)
+                    if job is not None:
+                        self._running[index] = job
+                        jobs.append(job)
+                        is_changing = is_changing or spec.effect != "none"
         return jobs
 
-    def _job(self, index: int, spec: ToolSpec, arguments: Mapping[str, Value]) -> _Job:
-        key = f"{self._episode_id}-{index}"
-        context = self._parts.make_context(key, self._now)
+    def _admitted(self, index: int, spec: ToolSpec, arguments: Mapping[str, Value]) -> _Job | None:
+        """The job of a step that the monitor lets run with these values; else its question or its result is noted."""
+        context = self._parts.make_context(f"{self._episode_id}-{index}", self._now)
+        try:
+            ruling = self._parts.monitor.admit(self._plan, index, arguments, context)
+        except DeniedError as error:
+            self._end(_denied(index, str(error)))
+            return None
+        if ruling.verdict == "ask":
+            self._questions.append(_Question(index, arguments, context, ruling))
+            return None
+        if ruling.verdict == "deny":
+            self._end(_denied(index, ruling.reason))
+            return None
+        return self._job(index, spec, arguments, context)
+
+    def _job(self, index: int, spec: ToolSpec, arguments: Mapping[str, Value], context: CallContext) -> _Job:
+        key = context.key
         leash = None
         if spec.effect != "none":
             leash = Leash(context.workspace)
@@ -381,7 +424,7 @@ class _Run:
                 following = None
             if following is None and job.worker is not None:
                 self._parts.idle.append(job.worker)
-            if not self._running or self._failure is not None or self._is_next_deadline_sooner():
+            if not self._running or self._questions or self._failure is not None or self._is_next_deadline_sooner():
                 self.signals.put("look")
             return following
 
@@ -506,6 +549,10 @@ class _Run:
                     job.leash.cut(0)
                 if job.worker is not None:
                     job.worker.jobs.put(None)
+
+
+def _denied(index: int, reason: str) -> StepResult:
+    return StepResult(index, "denied", error=reason, error_kind="DeniedError", n_attempts=0)
 
 
 def _in_the_way(tool: str, conflicts: Sequence[str]) -> str:

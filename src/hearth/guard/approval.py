@@ -1,7 +1,11 @@
 """One question per plan, in plain words: what will happen, to whom, with which values, what can be undone.
 
 Values are shown quoted and cut, with control and direction characters escaped, so that a value cannot pass for a part
-of the question. Not covered: values that are not known yet; they are named by the step they will come from.
+of the question. What is not known yet is named by the step and the field it will come from, with who may have written
+it. Where a call turns out other than it was agreed to, only the difference is asked about, with the real values.
+
+Covered: every step of a plan with its values, where each came from, what can be undone.
+Not covered: whether the owner reads it; a value longer than `MAX_VALUE_CHARS` is cut, its length said.
 """
 
 from __future__ import annotations
@@ -11,16 +15,32 @@ import unicodedata
 from collections.abc import Mapping
 from typing import TextIO
 
-from hearth.guard.labels import origins
+from hearth.guard.address_book import KnownAddresses
+from hearth.guard.labels import StepLabels, Value, origins, refs_in
 from hearth.guard.policy import Judgement
 from hearth.plan_text import moment_text
-from hearth.types import Argument, Effect, Plan, Ref, Ruling, Step, ToolSpec
+from hearth.protocols import Reply
+from hearth.types import Argument, Effect, Label, Plain, Plan, Ref, Ruling, Step, ToolSpec
 
 MAX_VALUE_CHARS = 200
 _CONSEQUENCE: Mapping[Effect, str] = {
     "none": "only reads",
     "change": "changes your data; can be undone",
     "send": "cannot be undone",
+}
+
+
+_SOURCES = {
+    "owner": "your request",
+    "device": "your own records",
+    "contacts": "your contacts",
+    "message": "a message you received",
+    "web": "a web page",
+    "file": "a file",
+    "sensor": "a sensor",
+    "teacher": "the teacher",
+    "model": "a language model",
+    "memory": "memory",
 }
 
 
@@ -33,20 +53,74 @@ def question(plan: Plan, tools: Mapping[str, ToolSpec], judgement: Judgement) ->
     lines = ["This is what I would do:"]
     for index, step in enumerate(plan.steps):
         if judgement.steps[index].rule != "consent":
-            lines.extend(_step_lines(plan, index, step, tools))
-    lines.append(f"I ask because {judgement.ruling.reason}.")
+            lines.extend(_step_lines(plan, index, step, tools, judgement.labels[index]))
+    lines.append(f"I ask because {shown(judgement.ruling.reason)}.")
     return "\n".join(lines)
 
 
-def _step_lines(plan: Plan, index: int, step: Step, tools: Mapping[str, ToolSpec]) -> list[str]:
+def difference(
+    plan: Plan,
+    index: int,
+    tools: Mapping[str, ToolSpec],
+    arguments: Mapping[str, Value],
+    ruling: Ruling,
+    book: KnownAddresses | None = None,
+) -> str:
+    """What is different about one step than was agreed to, with its real values.
+
+    Args:
+        arguments: As the step would be called; recipients in place of what only stands for them.
+        book: To say whose an address is.
+    """
+    step = plan.steps[index]
+    spec = tools[step.tool]
+    lines = [f"Before I go on with {index + 1}. {spec.name} ({_CONSEQUENCE[spec.effect]}):"]
+    for name, value in arguments.items():
+        parameter = spec.parameter(name)
+        is_sink = parameter is not None and parameter.is_sink
+        planned = step.arguments.get(name)
+        if not is_sink and not refs_in(planned):
+            continue  # it is as it was planned, and nothing hangs on it
+        line = f"       {name}{' (decides where it goes)' if is_sink else ''}: {_said_value(value.data, book)}"
+        if refs_in(planned):
+            line += f", as {_said(planned, plan)}"
+        lines.append(f"{line} [from {source_words(value.label)}]")
+    lines.append(f"I ask because {shown(ruling.reason)}.")
+    return "\n".join(lines)
+
+
+def source_words(label: Label) -> str:
+    """Where a value came from, in words, strangers first."""
+    names = [*sorted(label.strangers), *sorted(label.sources - label.strangers)]
+    return ", ".join(dict.fromkeys(_SOURCES.get(name, name) for name in names)) or "nowhere in particular"
+
+
+def _said_value(value: Plain, book: KnownAddresses | None) -> str:
+    if isinstance(value, list):
+        return ", ".join(_said_value(item, book) for item in value) or "nothing"
+    if isinstance(value, dict):
+        return ", ".join(f"{quoted(key)} = {_said_value(item, book)}" for key, item in value.items())
+    if not isinstance(value, str):
+        return str(value)
+    if book is not None and "@" in value:
+        name = book.name_of(value)
+        return f"{quoted(value)} ({f'{quoted(name)} in your contacts' if name else 'not in your contacts'})"
+    return moment_text(value) or quoted(value)
+
+
+def _step_lines(plan: Plan, index: int, step: Step, tools: Mapping[str, ToolSpec], labels: StepLabels) -> list[str]:
     spec = tools[step.tool]
     lines = [f"  {index + 1}. {spec.name} ({_CONSEQUENCE[spec.effect]})"]
     for name, value in step.arguments.items():
         parameter = spec.parameter(name)
         is_sink = parameter is not None and parameter.is_sink
         line = f"       {name}{' (decides where it goes)' if is_sink else ''}: {_said(value, plan)}"
+        label = labels.arguments[name]
         if is_sink and (strangers := origins(plan, index, name, tools)):
-            line += f" [a stranger may have written this: {', '.join(strangers)}]"
+            unless = ", unless it is a contact of yours" if labels.may_turn_out_trusted(name) else ""
+            line += f" [a stranger may have written this: {', '.join(strangers)}{unless}]"
+        elif refs_in(value) and spec.effect != "none":
+            line += f" [from {source_words(label)}]"
         lines.append(line)
     return lines
 
@@ -54,7 +128,7 @@ def _step_lines(plan: Plan, index: int, step: Step, tools: Mapping[str, ToolSpec
 def _said(value: Argument, plan: Plan) -> str:
     if isinstance(value, Ref):
         what = f"the {'.'.join(value.path)}" if value.path else "the result"
-        return f"{what} from {value.step + 1} ({plan.steps[value.step].tool})"
+        return f"{shown(what)} from {value.step + 1} ({plan.steps[value.step].tool})"
     if isinstance(value, list):
         return ", ".join(_said(item, plan) for item in value) or "nothing"
     if isinstance(value, dict):
@@ -62,6 +136,11 @@ def _said(value: Argument, plan: Plan) -> str:
     if isinstance(value, str):
         return moment_text(value) or quoted(value)
     return str(value)
+
+
+def shown(text: str) -> str:
+    """`text` with everything invisible escaped; a reason may hold a value."""
+    return "".join(repr(c)[1:-1] if unicodedata.category(c) in _INVISIBLE else c for c in text)
 
 
 def quoted(text: str) -> str:
@@ -77,6 +156,19 @@ def quoted(text: str) -> str:
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 
+_ANSWERS: Mapping[str, Reply] = {
+    "y": "once",
+    "yes": "once",
+    "a": "always",
+    "always": "always",
+    "n": "no",
+    "no": "no",
+    "": "no",
+    "never": "never",
+}
+PROMPT = "Do it? [y]es, [a]lways when it is like this, [n]o, never: "
+
+
 class TerminalApprover:
     """Asks on a terminal: the question on standard error, the answer from standard input.
 
@@ -87,32 +179,30 @@ class TerminalApprover:
         self._answers = answers
         self._shown = shown
 
-    def approve(self, question: str, ruling: Ruling) -> bool | None:  # noqa: ARG002 - the question holds the reason
+    def approve(self, question: str, ruling: Ruling) -> Reply:  # noqa: ARG002 - the question holds the reason
         answers, shown = self._answers or sys.stdin, self._shown or sys.stderr
         if answers is None or not answers.isatty():
-            return None
-        shown.write(f"{question}\nDo it? [y/n] ")
+            return "nobody"
+        shown.write(f"{question}\n{PROMPT}")
         shown.flush()
         while line := answers.readline():
-            answer = line.strip().lower()
-            if answer in ("y", "yes"):
-                return True
-            if answer in ("n", "no", ""):
-                return False
-            shown.write("Please answer y or n: ")
+            answer = _ANSWERS.get(line.strip().lower())
+            if answer is not None:
+                return answer
+            shown.write("Please answer y, a, n or never: ")
             shown.flush()
-        return False
+        return "no"
 
 
 class RefusingApprover:
     """There is nobody to ask, so nothing is approved."""
 
-    def approve(self, question: str, ruling: Ruling) -> bool | None:  # noqa: ARG002 - the seam's signature
-        return None
+    def approve(self, question: str, ruling: Ruling) -> Reply:  # noqa: ARG002 - the seam's signature
+        return "nobody"
 
 
 class YesApprover:
     """The owner said yes to everything beforehand (`--yes`). A rule that denies still denies."""
 
-    def approve(self, question: str, ruling: Ruling) -> bool:  # noqa: ARG002 - the seam's signature
-        return True
+    def approve(self, question: str, ruling: Ruling) -> Reply:  # noqa: ARG002 - the seam's signature
+        return "once"

@@ -1,90 +1,145 @@
 """Every call of a tool passes here, belongs to a plan that was allowed, and gives labelled plain data.
 
 `rule` puts a plan to the policy and, once, to the owner; `call` runs one step of an allowed plan. A call that differs
-from what was allowed (another tool, another literal value, a sink value from a source that was not foreseen) is refused
-and nothing is called.
+from what was allowed (another tool, another literal value) is refused and nothing is called. Whatever was not known
+when the plan was allowed (what a reference brings, where it comes from, who it belongs to) is judged by `admit` on the
+real values; where that asks, `confirm` puts the difference to the owner, and without an answer the call is refused.
 
-Covered: which tool is called with which values; type and size of results; everything a tool may raise, `SystemExit` and
-`KeyboardInterrupt` included.
+Covered: which tool is called with which values; type and size of results; labels of results and of their fields;
+everything a tool may raise, `SystemExit` and `KeyboardInterrupt` included.
 Not covered: what a tool does inside its call (the workspace and the network door watch that), how long it takes (the
 executor's part), and code in this process that calls a tool's function itself.
 """
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from hearth.errors import DeniedError, HearthError, NotFound, NotInEnum, ToolCrashed
 from hearth.functions import from_plain
-from hearth.guard.approval import question
-from hearth.guard.labels import StepLabels, Value, join_all, result_label
-from hearth.guard.policy import Judgement, Policy
+from hearth.guard import labelling
+from hearth.guard.address_book import KnownAddresses
+from hearth.guard.approval import difference, question
+from hearth.guard.conditions import Circumstances
+from hearth.guard.consents import is_fixed
+from hearth.guard.labels import StepLabels, Value, join_all, refs_in
+from hearth.guard.policy import Decision, Judgement, Policy, literal, strictest
+from hearth.guard.records import Records
 from hearth.guard.results import checked
-from hearth.protocols import Approver, CallContext, Cause, Tool
-from hearth.types import UNTRUSTED_SOURCES, Argument, Parameter, Plain, Plan, Ref, Ruling, Step, ToolSpec
+from hearth.guard.warrant import Warrant
+from hearth.protocols import Approver, CallContext, Cause, Reply, Tool, Workspace
+from hearth.types import Argument, Asked, Parameter, Plain, Plan, Ref, Ruling, Step, ToolSpec
 
 MAX_ALLOWED_PLANS = 64
 """Allowed plans are remembered until so many newer ones were allowed."""
+NEVER_CONSENTED = frozenset({"repair"})
+"""Rules that ask each time, whatever was answered for good."""
 
 
 @dataclass(frozen=True, slots=True)
+class Occasion:
+    """What the guard knows of the request that a plan serves."""
+
+    now: dt.datetime
+    workspace: Workspace
+    episode: str = ""
+    warrant: Warrant | None = None
+
+
+@dataclass(slots=True, eq=False)
 class _Allowed:
+    """A plan that may run, and what was agreed to."""
+
     plan: Plan
     steps: tuple[Step, ...]
     """A copy of our own: what was allowed, even if the caller changes its plan."""
     labels: tuple[StepLabels, ...]
     rulings: tuple[Ruling, ...]
-    """The policy's word on each step."""
+    """The word on each step when the plan was allowed."""
+    agreed: frozenset[int]
+    """Steps that the owner saw and agreed to."""
+    occasion: Occasion | None
+    kept: dict[int, frozenset[str]] = field(default_factory=dict)
+    """Steps whose agreement is to be kept once their values are known, with the rules that asked."""
+    confirmed: dict[int, dict[str, Plain]] = field(default_factory=dict)
+    """Steps that were asked about with their real values, and agreed to."""
 
 
 class Monitor:
     """The only caller of tools."""
 
-    def __init__(self, tools: Mapping[str, Tool], policy: Policy, approver: Approver) -> None:
+    def __init__(
+        self, tools: Mapping[str, Tool], policy: Policy, approver: Approver, records: Records | None = None
+    ) -> None:
+        """Put together.
+
+        Args:
+            records: What outlives a request; without, it is forgotten with the process.
+        """
         self._tools = dict(tools)
         self._policy = policy
         self._approver = approver
+        self._records = records or Records()
         self._allowed: dict[int, _Allowed] = {}
         self.specs: Mapping[str, ToolSpec] = {name: tool.spec for name, tool in self._tools.items()}
         """The registered tools as everyone else may see them."""
         self._parameters: dict[str, dict[str, Parameter]] = {}
+        self._sinks = {name: tuple(p.name for p in spec.parameters if p.is_sink) for name, spec in self.specs.items()}
+        self._labelling = labelling.Labelling(self.specs, self._records)
+        self._asked: list[Asked] = []
 
     # ── Ruling ────────────────────────────────────────────────────────────────────────────────────────────
 
-    def rule(self, plan: Plan, extends: Plan | None = None) -> Ruling:
+    def rule(self, plan: Plan, extends: Plan | None = None, occasion: Occasion | None = None) -> Ruling:
         """Allow or deny `plan`; where the policy says ask, the owner is asked once for all of it.
 
         Args:
             extends: A plan allowed before of which `plan` is a continuation with the same first steps: only the further
                 steps are ruled on and asked for.
+            occasion: The request it serves; that of `extends` by default. Without one, what a rule asks of time,
+                contacts and rates is decided when a step is called.
         Returns:
             A final ruling, never `ask`.
         """
         before = self._allowed.get(id(extends)) if extends is not None else None
         n_consented = 0
+        agreed: frozenset[int] = frozenset()
         if before is not None and plan.steps[: len(before.steps)] == before.steps:
-            n_consented = len(before.steps)
-        judgement = self._policy.judge(plan, self.specs, n_consented)
+            n_consented, agreed = len(before.steps), before.agreed
+        if occasion is None and before is not None:
+            occasion = before.occasion
+        judgement = self.judge(plan, n_consented, occasion)
         ruling = judgement.ruling
+        kept: dict[int, frozenset[str]] = dict(before.kept) if before is not None and n_consented else {}
         if ruling.verdict == "ask":
-            is_agreed = self._approver.approve(question(plan, self.specs, judgement), ruling)
-            if is_agreed:
-                ruling = Ruling("allow", f"you agreed ({ruling.reason})", ruling.rule)
-            elif is_agreed is False:
-                ruling = Ruling("deny", "you said no", ruling.rule)
-            else:
-                ruling = Ruling("deny", f"{ruling.reason}, and nobody agreed to it{self._advice(plan)}", ruling.rule)
+            asking = {k: frozenset({r.rule}) for k, r in enumerate(judgement.steps) if r.verdict == "ask"}
+            reply = self._ask(question(plan, self.specs, judgement), ruling)
+            ruling = self._after(reply, ruling, self._advice(judgement, plan))
+            agreed |= frozenset(range(n_consented, len(plan.steps)))
+            if reply == "always":
+                kept |= {k: rules for k, rules in asking.items() if not rules & NEVER_CONSENTED}
+            elif reply == "never":
+                self._keep_denials(plan, judgement, occasion)
         if ruling.verdict == "allow":
-            self._remember(plan, judgement)
+            self._remember(plan, judgement, agreed, occasion, kept)
         return ruling
 
-    def rulings(self, plan: Plan) -> tuple[Ruling, ...]:
-        """The policy's word on each step of a plan that was allowed; of any other plan, nothing."""
-        allowed = self._allowed.get(id(plan))
-        return allowed.rulings if allowed is not None else ()
+    def judge(self, plan: Plan, n_consented: int = 0, occasion: Occasion | None = None) -> Judgement:
+        """What policy, warrant and standing consents say of `plan`, before the owner is asked. Nothing is asked."""
+        judgement = self._policy.judge(plan, self.specs, n_consented, self._circumstances(plan, occasion))
+        if not judgement.steps or occasion is None:
+            return judgement
+        decisions = tuple(
+            decision if index < n_consented else self._with_occasion(plan, index, decision, judgement, occasion)
+            for index, decision in enumerate(judgement.decisions)
+        )
+        steps = tuple(decision.ruling for decision in decisions)
+        return replace(judgement, ruling=strictest(steps), steps=steps, decisions=decisions)
 
-    def readmit(self, plan: Plan, recorded: Ruling) -> Ruling:
+    def readmit(self, plan: Plan, recorded: Ruling, occasion: Occasion | None = None) -> Ruling:
         """Take up a plan again that was allowed before a crash; nobody is asked twice, but a rule that now denies does.
 
         Args:
@@ -95,23 +150,222 @@ class Monitor:
         judgement = self._policy.judge(plan, self.specs)
         if judgement.ruling.verdict == "deny":
             return judgement.ruling
-        self._remember(plan, judgement)
+        self._remember(plan, judgement, frozenset(range(len(plan.steps))), occasion, {})
         return recorded
 
-    def _advice(self, plan: Plan) -> str:
-        asking = [s.tool for s in plan.steps if self._policy.rule_tool(self.specs[s.tool]).verdict == "ask"]
+    def rulings(self, plan: Plan) -> tuple[Ruling, ...]:
+        """The policy's word on each step of a plan that was allowed; of any other plan, nothing."""
+        allowed = self._allowed.get(id(plan))
+        return allowed.rulings if allowed is not None else ()
+
+    def take_asked(self) -> tuple[Asked, ...]:
+        """The questions put to the owner since this was last called."""
+        asked, self._asked = tuple(self._asked), []
+        return asked
+
+    def _with_occasion(
+        self, plan: Plan, index: int, decision: Decision, judgement: Judgement, occasion: Occasion
+    ) -> Decision:
+        """A step's decision after looking at the request's warrant and at what was answered for good."""
+        step = plan.steps[index]
+        spec = self.specs[step.tool]
+        values = {
+            name: Value(literal(value), judgement.labels[index].arguments[name])
+            for name, value in step.arguments.items()
+            if not refs_in(value)
+        }
+        is_known = len(values) == len(step.arguments)
+        if is_known and decision.ruling.verdict == "allow" and occasion.warrant is not None and spec.effect != "none":
+            warranted = occasion.warrant.judge(step.tool, values)
+            if warranted.verdict != "allow":
+                decision = replace(decision, ruling=warranted)
+        if decision.ruling.verdict == "deny" or decision.ruling.rule in NEVER_CONSENTED:
+            return decision
+        rule = decision.ruling.rule
+        is_fixed_known = all(p.name in values for p in spec.parameters if p.name in step.arguments and is_fixed(p))
+        consents = self._records.consents
+        consent = consents.find(spec, values, rule, occasion.now) if is_fixed_known else None
+        if consent is not None and (consent.verdict == "deny" or (decision.ruling.verdict == "ask" and is_known)):
+            return replace(decision, ruling=_by_consent(consent.number, consent.verdict), possible=())
+        if decision.ruling.verdict == "ask" and not is_known and consents.may_cover(spec.name, rule, occasion.now):
+            allowed = Ruling("allow", f"you may have agreed to this for good ({spec.name})", "consent.open")
+            return replace(decision, ruling=allowed, possible=(*decision.possible, decision.ruling))
+        return decision
+
+    def _circumstances(self, plan: Plan, occasion: Occasion | None) -> dict[str, Circumstances]:
+        """By tool, what rules ask beside the arguments; only for tools that have such rules."""
+        if occasion is None:
+            return {}
+        tools = {step.tool for step in plan.steps if step.tool in self.specs and self._policy.needs_values(step.tool)}
+        return {tool: self._circumstances_of(tool, occasion.now, occasion.workspace) for tool in tools}
+
+    def _circumstances_of(self, tool: str, now: dt.datetime, workspace: Workspace) -> Circumstances:
+        counts = self._records.counts.within(tool, self._policy.rates(tool), now)
+        return Circumstances(now, self._labelling.book(workspace, now), counts)
+
+    def _ask(self, text: str, ruling: Ruling) -> Reply:
+        reply = self._approver.approve(text, ruling)
+        self._asked.append(Asked(text, reply))
+        return reply
+
+    @staticmethod
+    def _after(reply: Reply, ruling: Ruling, advice: str) -> Ruling:
+        if reply in ("once", "always"):
+            return Ruling("allow", f"you agreed ({ruling.reason})", ruling.rule)
+        if reply == "nobody":
+            return Ruling("deny", f"{ruling.reason}, and nobody agreed to it{advice}", ruling.rule)
+        return Ruling("deny", "you said no", ruling.rule)
+
+    def _advice(self, judgement: Judgement, plan: Plan) -> str:
+        asking = [
+            step.tool
+            for step, ruling in zip(plan.steps, judgement.steps, strict=True)
+            if ruling.verdict == "ask" and self._policy.rule_tool(self.specs[step.tool]).verdict == "ask"
+        ]
         if not asking:
             return "; ask at a terminal, or pass --yes"
         return f'; ask at a terminal, pass --yes, or write ruling = "allow" under [policy.{asking[0]}] in hearth.toml'
 
-    def _remember(self, plan: Plan, judgement: Judgement) -> None:
+    def _keep_denials(self, plan: Plan, judgement: Judgement, occasion: Occasion | None) -> None:
+        """Write a "never" down for every step that was asked about and whose deciding values are known."""
+        if occasion is None:
+            return
+        for index, ruling in enumerate(judgement.steps):
+            step, spec = plan.steps[index], self.specs[plan.steps[index].tool]
+            values = {
+                name: Value(literal(value), judgement.labels[index].arguments[name])
+                for name, value in step.arguments.items()
+                if not refs_in(value)
+            }
+            is_known = all(p.name in values for p in spec.parameters if p.name in step.arguments and is_fixed(p))
+            if ruling.verdict == "ask" and is_known:
+                rules = frozenset({ruling.rule})
+                self._records.consents.keep(spec, values, "deny", rules, occasion.now, occasion.episode)
+
+    def _remember(
+        self,
+        plan: Plan,
+        judgement: Judgement,
+        agreed: frozenset[int],
+        occasion: Occasion | None,
+        kept: dict[int, frozenset[str]],
+    ) -> None:
         steps = tuple(
             Step(s.tool, {name: _copied(value) for name, value in s.arguments.items()}, s.after, s.text, s.replaces)
             for s in plan.steps
         )
-        self._allowed[id(plan)] = _Allowed(plan, steps, judgement.labels, judgement.steps)
+        for tool in {step.tool for step in steps if self._policy.rates(step.tool)}:
+            self._records.counts.watch(tool)
+        self._allowed[id(plan)] = _Allowed(plan, steps, judgement.labels, judgement.steps, agreed, occasion, kept)
         while len(self._allowed) > MAX_ALLOWED_PLANS:
             del self._allowed[next(iter(self._allowed))]
+
+    # ── Real values ───────────────────────────────────────────────────────────────────────────────────────
+
+    def admit(self, plan: Plan, index: int, arguments: Mapping[str, Value], context: CallContext) -> Ruling:
+        """Rule on step `index` of an allowed plan with its real values: allow, deny, or ask where something is other
+        than it was agreed to. Nobody is asked and nothing is called.
+
+        Raises:
+            DeniedError: The call is not the one that was allowed.
+        """
+        allowed, step = self._checked_step(plan, index, arguments)
+        confirmed = allowed.confirmed.get(index)
+        if confirmed is not None and confirmed == {name: value.data for name, value in arguments.items()}:
+            return Ruling("allow", "you agreed to these values", "confirmed")
+        spec = self.specs[step.tool]
+        rulings = self._rulings(allowed, index, step, spec, arguments, context)
+        return strictest(rulings) if rulings else Ruling("allow", "as it was allowed", "plan")
+
+    def _rulings(
+        self,
+        allowed: _Allowed,
+        index: int,
+        step: Step,
+        spec: ToolSpec,
+        arguments: Mapping[str, Value],
+        context: CallContext,
+    ) -> list[Ruling]:
+        """What speaks against a call with these values; nothing when it is as it was agreed to."""
+        rulings: list[Ruling] = []
+        warrant = allowed.occasion.warrant if allowed.occasion is not None else None
+        resolved: Mapping[str, Value] = arguments
+        if self._sinks[spec.name]:
+            resolved = self._labelling.resolved(spec, arguments, context)
+            if (fault := self._sink_fault(allowed, index, spec, resolved)) is not None:
+                rulings.append(fault)
+        if self._policy.needs_values(spec.name):
+            known = self._circumstances_of(spec.name, context.now, context.workspace)
+            ruling = self._policy.judge_call(spec, resolved, known).ruling
+            if ruling.verdict == "deny" or (ruling.verdict == "ask" and index not in allowed.agreed):
+                rulings.append(ruling)
+        elif index not in allowed.agreed and spec.effect != "none":
+            ruling = self._policy.rule_tool(spec)
+            if ruling.verdict == "ask":  # a standing consent allowed the plan, perhaps not for these values
+                rulings.append(ruling)
+        is_agreed = index in allowed.agreed
+        if warrant is not None and step.refs():  # literals were judged with the plan
+            ruling = warrant.judge(spec.name, arguments)
+            if ruling.verdict != "allow" and not (is_agreed and ruling.rule == "warrant.licence"):
+                rulings.append(ruling)
+        return [r for r in rulings if r.verdict == "deny" or not self._is_consented(spec, resolved, r, context.now)]
+
+    def _is_consented(self, spec: ToolSpec, arguments: Mapping[str, Value], ruling: Ruling, now: dt.datetime) -> bool:
+        consent = self._records.consents.find(spec, arguments, ruling.rule, now)
+        if consent is None or consent.verdict != "allow":
+            return False
+        self._records.consents.used(consent)
+        return True
+
+    def _sink_fault(
+        self, allowed: _Allowed, index: int, spec: ToolSpec, arguments: Mapping[str, Value]
+    ) -> Ruling | None:
+        """Why a value that decides where data goes is not one that was foreseen."""
+        labels = allowed.labels[index].arguments
+        for name in self._sinks[spec.name]:
+            value = arguments.get(name)
+            if value is None:
+                continue
+            foreseen = labels[name].strangers if index in allowed.agreed else frozenset[str]()
+            unforeseen = value.label.strangers - foreseen
+            if unforeseen:
+                reason = (
+                    f"{name!r} of {spec.name} decides where data goes; its value comes from "
+                    f"{', '.join(sorted(unforeseen))}, which was not foreseen when the plan was allowed"
+                )
+                return Ruling("ask", reason, "label")
+        return None
+
+    def confirm(
+        self, plan: Plan, index: int, arguments: Mapping[str, Value], context: CallContext, ruling: Ruling
+    ) -> Ruling:
+        """Ask the owner about one step with its real values, only the difference shown; a final ruling.
+
+        Args:
+            ruling: What `admit` said.
+        """
+        allowed, step = self._checked_step(plan, index, arguments)
+        spec = self.specs[step.tool]
+        resolved = self._labelling.resolved(spec, arguments, context)
+        book = self._labelling.book(context.workspace, context.now)
+        reply = self._ask(difference(plan, index, self.specs, resolved, ruling, book), ruling)
+        final = self._after(reply, ruling, "; ask at a terminal, or pass --yes")
+        consents, episode = self._records.consents, allowed.occasion.episode if allowed.occasion else ""
+        if final.verdict == "allow":
+            allowed.confirmed[index] = {name: value.data for name, value in arguments.items()}
+        rules = frozenset({ruling.rule})
+        if reply == "always" and not rules & NEVER_CONSENTED:
+            allowed.kept[index] = allowed.kept.get(index, frozenset()) | rules
+        elif reply == "never":
+            consents.keep(spec, resolved, "deny", rules, context.now, episode)
+        if final.verdict == "deny":
+            return Ruling("deny", f"{final.reason}: {ruling.reason}" if reply != "nobody" else final.reason, final.rule)
+        return final
+
+    def known_addresses(self, context: CallContext) -> KnownAddresses:
+        """The owner's contacts as the guard trusts them, read anew."""
+        self._labelling.forget_book()
+        return self._labelling.book(context.workspace, context.now)
 
     # ── Calling ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -121,21 +375,26 @@ class Monitor:
         Args:
             arguments: By parameter name: the step's literals, and the results its references point at, with labels.
         Raises:
-            DeniedError: The call is not the one that was allowed; nothing was called.
+            DeniedError: The call is not the one that was allowed, or would have to be asked about first; nothing was
+                called.
             WrongType, NotInEnum: A result that was bound to a parameter does not fit it; nothing was called.
             ToolCrashed: The tool raised something it does not declare.
             BadResult: The result is too large or not of the declared type.
             HearthError: As the tool raised it.
         """
-        step = self._checked_step(plan, index, arguments)
-        tool = self._tools[step.tool]
+        ruling = self.admit(plan, index, arguments, context)
+        if ruling.verdict != "allow":
+            raise DeniedError(ruling.reason)
+        allowed = self._allowed[id(plan)]
+        tool = self._tools[allowed.steps[index].tool]
         decoded = self._decoded(tool.spec, {name: value.data for name, value in arguments.items()}, context)
+        self._before(allowed, index, tool.spec, arguments, context)
         cause = Cause(
             index,
-            step.tool,
+            tool.spec.name,
             tool.spec.effect,
-            self.rulings(plan)[index].rule,
-            join_all(v.label for v in arguments.values()),
+            allowed.rulings[index].rule,
+            join_all(value.label for value in arguments.values()),
         )
         try:
             result = tool.call(decoded, replace(context, egress=context.egress.on_behalf(cause)))
@@ -145,8 +404,21 @@ class Monitor:
             raise
         except BaseException as error:  # in a worker thread even SystemExit and KeyboardInterrupt are the tool's own
             raise _crashed(tool.spec.name, error) from error
-        label = result_label(tool.spec, (value.label for value in arguments.values()))
-        return Value(checked(result, tool.spec), label)
+        labelled = self._labelling.labelled(tool.spec, checked(result, tool.spec), arguments, context)
+        if allowed.occasion is not None and allowed.occasion.warrant is not None:
+            allowed.occasion.warrant.observe(tool.spec.name, arguments, labelled)
+        return labelled
+
+    def _before(
+        self, allowed: _Allowed, index: int, spec: ToolSpec, arguments: Mapping[str, Value], context: CallContext
+    ) -> None:
+        """Note what has to be on record before a call: that it is made, and what was agreed to for good."""
+        self._records.counts.note(spec.name, context.now)
+        rules = allowed.kept.pop(index, None)
+        if rules:
+            resolved = self._labelling.resolved(spec, arguments, context)
+            episode = allowed.occasion.episode if allowed.occasion is not None else ""
+            self._records.consents.keep(spec, resolved, "allow", rules, context.now, episode)
 
     def undo(self, tool_name: str, arguments: Mapping[str, Plain], result: Plain, context: CallContext) -> None:
         """Have a tool compensate a call the owner takes back; changes to files are the journal's part.
@@ -166,7 +438,7 @@ class Monitor:
         except Exception as error:
             raise _crashed(tool_name, error) from error
 
-    def _checked_step(self, plan: Plan, index: int, arguments: Mapping[str, Value]) -> Step:
+    def _checked_step(self, plan: Plan, index: int, arguments: Mapping[str, Value]) -> tuple[_Allowed, Step]:
         allowed = self._allowed.get(id(plan))
         if allowed is None or not 0 <= index < len(allowed.steps):
             raise DeniedError(f"step {index + 1} belongs to no plan that was allowed; put the plan to `rule` first")
@@ -176,23 +448,13 @@ class Monitor:
                 f"{step.tool} was allowed with the arguments {sorted(step.arguments)}, "
                 f"but is called with {sorted(arguments)}"
             )
-        labels = allowed.labels[index].arguments
-        parameters = self._parameters_of(self.specs[step.tool])
         for name, value in arguments.items():
             if not _matches(step.arguments[name], value.data):
                 raise DeniedError(
                     f"{step.tool} was allowed with {name!r} = {step.arguments[name]!r}, "
                     f"but is called with {value.data!r}"
                 )
-            parameter = parameters.get(name)
-            if parameter is not None and parameter.is_sink:
-                unforeseen = (value.label.sources - labels[name].sources) & UNTRUSTED_SOURCES
-                if unforeseen:
-                    raise DeniedError(
-                        f"{name!r} of {step.tool} decides where data goes; its value comes from "
-                        f"{', '.join(sorted(unforeseen))}, which was not foreseen when the plan was allowed"
-                    )
-        return step
+        return allowed, step
 
     def _parameters_of(self, spec: ToolSpec) -> dict[str, Parameter]:
         known = self._parameters.get(spec.name)
@@ -244,3 +506,10 @@ def _crashed(tool: str, error: BaseException) -> ToolCrashed:
     message = str(error).strip().partition("\n")[0][:200]
     said = f": {message}" if message else ""
     return ToolCrashed(f"{tool!r} failed with {type(error).__name__}{said}; this is a fault of the tool, not of yours")
+
+
+def _by_consent(number: int, verdict: Literal["allow", "deny"]) -> Ruling:
+    said = "agreed to this for good" if verdict == "allow" else "said never to this"
+    return Ruling(
+        verdict, f"you {said} (consent {number}; `hearth policy consents` lists and revokes)", f"consent.{number}"
+    )

@@ -1,0 +1,208 @@
+"""What the owner answered for good: "always this" and "never this", narrow, expiring, listed and revocable.
+
+A consent holds for one tool, the same values wherever a value decides what is acted on (recipients, records, files,
+choices), amounts that are not above the one agreed to, no source that was not there then, and the same reason for
+asking. Free text and times may differ. A consent never lifts a `deny`.
+
+Covered: everything above; a consent that has expired or was revoked counts for nothing.
+Not covered: what a text says; how often a consent is used (rules with a rate count that).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from hearth.errors import NotFound
+from hearth.guard.address_book import normalised
+from hearth.guard.labels import Value, item_type
+from hearth.store import Store
+from hearth.trace import moment_text, parse_moment
+from hearth.types import Parameter, Plain, ToolSpec
+
+LASTS = dt.timedelta(days=30)
+AMOUNT_TYPES = frozenset({"integer", "number"})
+FREE_TYPES = frozenset({"text", "date", "time", "datetime", "duration"})
+"""Types whose values may differ from one time to the next, where they are no sink and no choice among few."""
+
+
+@dataclass(frozen=True, slots=True)
+class Consent:
+    """One standing answer."""
+
+    number: int
+    tool: str
+    verdict: Literal["allow", "deny"]
+    fixed: Mapping[str, Plain]
+    """Values that must be the same, by argument."""
+    amounts: Mapping[str, float]
+    """The most that was agreed to, by argument."""
+    sources: Mapping[str, frozenset[str]]
+    """Where each argument may come from."""
+    rules: frozenset[str]
+    """The rules that asked; another one asks again."""
+    at: dt.datetime
+    expires: dt.datetime
+    episode: str = ""
+    n_used: int = 0
+    is_revoked: bool = False
+
+    def covers(self, spec: ToolSpec, arguments: Mapping[str, Value], rule: str, now: dt.datetime) -> bool:
+        """Whether a call is one that was answered for."""
+        if self.is_revoked or now >= self.expires or spec.name != self.tool:
+            return False
+        fixed, amounts = pattern_of(spec, arguments)
+        if self.verdict == "deny":
+            return fixed == self.fixed
+        return (
+            rule in self.rules
+            and fixed == self.fixed
+            and amounts.keys() == self.amounts.keys()
+            and all(abs(amount) <= abs(self.amounts[name]) for name, amount in amounts.items())
+            and arguments.keys() <= self.sources.keys()
+            and all(value.label.sources <= self.sources[name] for name, value in arguments.items())
+        )
+
+    def said(self) -> str:
+        """In a line, for a list."""
+        parts = [f"{name} = {_shown(value)}" for name, value in self.fixed.items()]
+        parts += [f"{name} up to {amount:g}" for name, amount in self.amounts.items()]
+        return f"{self.tool}({', '.join(parts)})"
+
+
+def _shown(value: Plain) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def is_fixed(parameter: Parameter) -> bool:
+    """Whether a value decides what is acted on, so that a consent holds for this one only."""
+    kind = item_type(parameter.type)
+    return parameter.is_sink or bool(parameter.enum) or kind not in AMOUNT_TYPES | FREE_TYPES
+
+
+def pattern_of(spec: ToolSpec, arguments: Mapping[str, Value]) -> tuple[dict[str, Plain], dict[str, float]]:
+    """The values of a call that a consent fixes, normalised, and its amounts."""
+    fixed: dict[str, Plain] = {}
+    amounts: dict[str, float] = {}
+    for parameter in spec.parameters:
+        value = arguments.get(parameter.name)
+        if value is None:
+            continue
+        if is_fixed(parameter):
+            fixed[parameter.name] = _normal(value.data)
+        elif item_type(parameter.type) in AMOUNT_TYPES:
+            items = value.data if isinstance(value.data, list) else [value.data]
+            numbers = [float(item) for item in items if isinstance(item, int | float)]
+            amounts[parameter.name] = max(numbers, key=abs, default=0.0)
+    return fixed, amounts
+
+
+def _normal(value: Plain) -> Plain:
+    """Addresses whatever their case and a list whatever its order."""
+    if isinstance(value, list):
+        return sorted((_normal(item) for item in value), key=repr)
+    return normalised(value) if isinstance(value, str) and "@" in value else value
+
+
+class Consents:
+    """The standing answers of a home; without a store they last as long as the process."""
+
+    def __init__(self, store: Store | None = None) -> None:
+        self._store = store
+        self._known: list[Consent] | None = None
+
+    def all(self) -> tuple[Consent, ...]:
+        """Every consent, also expired and revoked ones, oldest first."""
+        if self._known is None:
+            rows = self._store.query("SELECT * FROM consent ORDER BY number") if self._store is not None else []
+            self._known = [_read(row) for row in rows]
+        return tuple(self._known)
+
+    def find(self, spec: ToolSpec, arguments: Mapping[str, Value], rule: str, now: dt.datetime) -> Consent | None:
+        """The consent that covers a call; a denial before an allowance."""
+        found = [c for c in self.all() if c.tool == spec.name and c.covers(spec, arguments, rule, now)]
+        return min(found, key=lambda consent: consent.verdict != "deny", default=None)
+
+    def may_cover(self, tool: str, rule: str, now: dt.datetime) -> bool:
+        """Whether some consent could allow a call of a tool whose values are not known yet."""
+        return any(
+            c.tool == tool and c.verdict == "allow" and not c.is_revoked and now < c.expires and rule in c.rules
+            for c in self.all()
+        )
+
+    def keep(
+        self,
+        spec: ToolSpec,
+        arguments: Mapping[str, Value],
+        verdict: Literal["allow", "deny"],
+        rules: frozenset[str],
+        now: dt.datetime,
+        episode: str = "",
+    ) -> Consent:
+        """Write a new consent down. Raises: StoreError: Nothing is kept."""
+        fixed, amounts = pattern_of(spec, arguments)
+        sources = {name: value.label.sources for name, value in arguments.items()}
+        known = self.all()
+        number = max((consent.number for consent in known), default=0) + 1
+        consent = Consent(number, spec.name, verdict, fixed, amounts, sources, rules, now, now + LASTS, episode)
+        if self._store is not None:
+            pattern = {
+                "fixed": fixed,
+                "amounts": amounts,
+                "sources": {name: sorted(several) for name, several in sources.items()},
+                "rules": sorted(rules),
+            }
+            with self._store.transaction() as cursor:
+                cursor.execute(
+                    "INSERT INTO consent (number, tool, verdict, pattern_json, at, expires, episode)"
+                    " VALUES (?, ?, ?, ?, ?, ?, ?)",
+                    (
+                        number,
+                        spec.name,
+                        verdict,
+                        json.dumps(pattern),
+                        moment_text(now),
+                        moment_text(consent.expires),
+                        episode,
+                    ),
+                )
+        self._known = [*known, consent]
+        return consent
+
+    def used(self, consent: Consent) -> None:
+        """Count one use. Raises: StoreError."""
+        if self._store is not None:
+            with self._store.transaction(is_synced=False) as cursor:
+                cursor.execute("UPDATE consent SET n_used = n_used + 1 WHERE number = ?", (consent.number,))
+
+    def revoke(self, number: int) -> Consent:
+        """Take a consent back. Raises: NotFound: There is none of that number that still counts."""
+        found = next((c for c in self.all() if c.number == number and not c.is_revoked), None)
+        if found is None:
+            raise NotFound(f"there is no consent {number}; `hearth policy consents` lists the ones there are")
+        if self._store is not None:
+            with self._store.transaction() as cursor:
+                cursor.execute("UPDATE consent SET is_revoked = 1 WHERE number = ?", (number,))
+        self._known = None if self._store is not None else [c for c in self.all() if c.number != number]
+        return found
+
+
+def _read(row: Any) -> Consent:
+    pattern = json.loads(row["pattern_json"])
+    return Consent(
+        number=row["number"],
+        tool=row["tool"],
+        verdict=row["verdict"],
+        fixed=pattern["fixed"],
+        amounts=pattern["amounts"],
+        sources={name: frozenset(several) for name, several in pattern["sources"].items()},
+        rules=frozenset(pattern["rules"]),
+        at=parse_moment(row["at"]),
+        expires=parse_moment(row["expires"]),
+        episode=row["episode"],
+        n_used=row["n_used"],
+        is_revoked=bool(row["is_revoked"]),
+    )

@@ -1,0 +1,162 @@
+"""Labels of real values: what is known of the records in a result, and whom the owner's contacts vouch for.
+
+Only the monitor uses this. It joins what a tool declares, what a tool noted of single records (`CallContext.origins`),
+what is remembered of them (`guard.provenance`) and what went into the call; then it lets the contact book vouch for
+addresses. What is made or changed through Hearth is remembered here.
+
+Covered: as in `guard.labels`, on real records.
+Not covered: records without an id, a path or a name are known by nothing, so only their tool's declaration counts.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+
+from hearth.guard.address_book import DOMAIN, AddressBook, KnownAddresses
+from hearth.guard.labels import (
+    NO_FIELDS,
+    VOUCHED_TYPES,
+    ResultLabels,
+    Value,
+    item_type,
+    join_all,
+    result_labels,
+    vouchable,
+    vouched,
+    with_vouched,
+)
+from hearth.guard.provenance import KEYS, Origin, digest_of, records
+from hearth.guard.records import Records
+from hearth.protocols import CallContext, Workspace
+from hearth.types import TRUSTED_SOURCES, Plain, ToolSpec
+
+MAX_STANDING_IN = 1000
+"""How many ids that stand for recipients are remembered."""
+
+
+class Labelling:
+    """Labels of results and of bound arguments."""
+
+    def __init__(self, specs: Mapping[str, ToolSpec], records: Records) -> None:
+        self._records = records
+        self._book = AddressBook(records.provenance)
+        self._known: KnownAddresses | None = None
+        self._tracked = frozenset(spec.domain for spec in specs.values() if spec.unconfirmed)
+        """Domains whose records are remembered: those in which it makes a difference when they are read."""
+        self._stands_for: dict[str, Value] = {}
+        """Id of a draft, say → its recipients."""
+
+    def book(self, workspace: Workspace, now: dt.datetime) -> KnownAddresses:
+        """The confirmed addresses; read again after anything in the contacts was changed or read anew."""
+        if self._known is None:
+            self._known = self._book.read(workspace, now)
+        return self._known
+
+    def forget_book(self) -> None:
+        """Read the contacts again when they are needed next."""
+        self._known = None
+
+    # ── Arguments ─────────────────────────────────────────────────────────────────────────────────────────
+
+    def resolved(self, spec: ToolSpec, arguments: Mapping[str, Value], context: CallContext) -> Mapping[str, Value]:
+        """`arguments` with sinks as what they stand for, and with the contact book's word on each."""
+        found = dict(arguments)
+        for parameter in spec.parameters:
+            value = found.get(parameter.name)
+            if value is None or not parameter.is_sink:
+                continue
+            if isinstance(value.data, str) and (behind := self._stands_for.get(value.data)) is not None:
+                value = Value(behind.data, value.label)
+            is_address = item_type(parameter.type) in VOUCHED_TYPES or value.data is not arguments[parameter.name].data
+            if is_address and value.label.strangers and self.book(context.workspace, context.now).vouches(value.data):
+                value = Value(value.data, vouched(value.label))
+            found[parameter.name] = value
+        return found
+
+    # ── Results ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def labelled(self, spec: ToolSpec, data: Plain, arguments: Mapping[str, Value], context: CallContext) -> Value:
+        """The result of a call with its labels; what was made is remembered. Raises: StoreError."""
+        if spec.domain == DOMAIN:
+            if spec.effect != "none":
+                self.forget_book()
+            self.book(context.workspace, context.now)
+        if spec.effect != "none" and spec.domain in self._tracked:
+            self._note_made(spec, data, arguments, context)
+        labels = result_labels(
+            spec, {name: value.label for name, value in arguments.items()}, self._sources(spec, data, context)
+        )
+        labels = self._with_vouched(spec, data, labels, context)
+        if spec.origins:
+            self._note_stand_ins(spec, data, labels)
+        return Value(data, labels.whole, labels.fields or NO_FIELDS)
+
+    def _sources(self, spec: ToolSpec, data: Plain, context: CallContext) -> frozenset[str] | None:
+        """What is known of the records in a result; None when it is what their tool declares."""
+        if not context.origins and spec.domain not in self._tracked:
+            return None
+        found: set[str] = set()
+        for name, record in records(data):
+            if name in context.origins:
+                found.add(context.origins[name])
+            origin = self._records.provenance.of(spec.domain, name)
+            if origin is not None and origin.digest == _digest(spec, record):
+                found |= origin.sources
+            elif spec.unconfirmed:
+                found.add(spec.unconfirmed)
+        return frozenset(found | {spec.source}) if found else None
+
+    def _with_vouched(self, spec: ToolSpec, data: Plain, labels: ResultLabels, context: CallContext) -> ResultLabels:
+        names = [name for name in vouchable(spec) if not labels.fields.get(name, labels.whole).is_trusted]
+        if not names or data in (None, []):
+            return labels
+        book = self.book(context.workspace, context.now)
+        good = [name for name in names if book.vouches(_values(data, name))]
+        if not good:
+            return labels
+        if not labels.fields:
+            labels = ResultLabels(labels.whole, dict.fromkeys(spec.fields, labels.whole))
+        return with_vouched(spec, labels, good)
+
+    def _note_stand_ins(self, spec: ToolSpec, data: Plain, labels: ResultLabels) -> None:
+        for name, origin in spec.origins.items():
+            if origin.same_as and isinstance(data, dict) and isinstance(data.get(name), str):
+                behind = data.get(origin.same_as)
+                self._stands_for[str(data[name])] = Value(behind, labels.fields[origin.same_as])
+        while len(self._stands_for) > MAX_STANDING_IN:
+            del self._stands_for[next(iter(self._stands_for))]
+
+    def _note_made(self, spec: ToolSpec, data: Plain, arguments: Mapping[str, Value], context: CallContext) -> None:
+        """Remember what went into the records that a call made or changed."""
+        sources = join_all(value.label for value in arguments.values()).sources
+        keys = {spec.fields.get(key) for key in KEYS}
+        given = {  # what was there before the call: it is named by a parameter of the same type as the record's key
+            str(arguments[p.name].data) for p in spec.parameters if p.name in arguments and p.type in keys
+        }
+        noted: dict[str, Origin] = {}
+        for name, record in records(data):
+            before = self._records.provenance.of(spec.domain, name)
+            digest = _digest(spec, record)
+            if before is not None:
+                if sources <= TRUSTED_SOURCES or before.digest == digest:
+                    noted[name] = Origin(before.sources | sources, digest)
+                else:
+                    noted[name] = Origin(before.sources | sources, before.digest)
+            elif name not in given:
+                noted[name] = Origin(sources or frozenset({"device"}), digest)
+        self._records.provenance.note(spec.domain, noted, context.now)
+
+
+def _digest(spec: ToolSpec, record: Mapping[str, Plain]) -> str:
+    """What is remembered of a card beside its origin: its addresses; nothing of other records."""
+    return digest_of((record.get("email"), record.get("phone"))) if spec.domain == DOMAIN else ""
+
+
+def _values(data: Plain, name: str) -> list[Plain]:
+    """Every value of one field in a result."""
+    found: list[Plain] = []
+    for item in data if isinstance(data, list) else (data,):
+        value = item.get(name) if isinstance(item, dict) else None
+        found.extend(value if isinstance(value, list) else [value] if value not in (None, "") else [])
+    return found
