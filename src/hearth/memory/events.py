@@ -1,37 +1,96 @@
-"""Events the agent was told or saw, kept until forgotten and found by their words.
+"""Events the agent was told or saw, kept until forgotten and found by words, meaning, people and times.
 
-Covered: the same key remembered twice is one event; any text is a safe query; a forgotten event is gone from the table,
-from the index and from the write-ahead log.
-Not covered: meaning (a search finds words and their inflections, not synonyms), languages without spaces, and the
-request by which an event was remembered, which stays in the trace.
+Covered: the same key remembered twice is one event; any text is a safe question; a forgotten event is found no more at
+once, and after `forget` no page of its table, of the full-text index or of the write-ahead log holds it.
+Not covered: languages without spaces, and the request by which an event was remembered, which stays in the trace.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-import re
 import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
 
 from hearth.errors import NotFound
-from hearth.protocols import MemoryHit
+from hearth.memory.index import EventIndex, Row, packed
+from hearth.memory.ranking import Period, Question, rank
+from hearth.memory.terms import signs_of, telling_words
+from hearth.protocols import Encoder, MemoryHit
 from hearth.store import Store
 from hearth.trace import label_from_text, label_text, moment_text, parse_moment
-from hearth.types import Label
+from hearth.types import OWNER, Label
 
-_STOP_WORDS = frozenset(
-    """a about after all am an and any are as at be been before but by can could did do does for from had has have he
-    her here him his how i if in into is it its just let like me might mine must my no not now of off on or our out
-    over please shall she should so some tell than that the their them then there these they this those to too up us
-    was we were what when where which who whom whose why will with would you your""".split()  # noqa: SIM905 - a hundred quoted words are harder to read
-)
-_N_MAX_TERMS = 64
+LEAST_COSINE = 0.35
+"""An event that shares no word with a question is found when its meaning is at least so near."""
+EMBED_BATCH = 32
+_MOST_WAITING = 64
+"""Events without a vector that a search embeds first; with more it goes on without them."""
+_MOST_TEXT_EMBEDDED = 2000
+_MOST_QUESTION = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class NewEvent:
+    """Something to remember."""
+
+    key: str
+    """Becomes its id; the same key twice is one event, the first one."""
+    text: str
+    kind: str
+    at: dt.datetime
+    label: Label = OWNER
+    person: str = ""
+    """Who said or did it."""
+    place: str = ""
+    thread: str = ""
+    """The conversation it belongs to; empty: that of its day."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which events may be found; empty fields allow all."""
+
+    since: dt.datetime | None = None
+    until: dt.datetime | None = None
+    """Exclusive."""
+    kinds: tuple[str, ...] = ()
+    people: tuple[str, ...] = ()
+    places: tuple[str, ...] = ()
 
 
 class EventMemory:
     """`protocols.Memory` in the home's database."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(
+        self,
+        store: Store,
+        encoder: Encoder | None = None,
+        read_times: Callable[[str, dt.datetime], Sequence[Period]] | None = None,
+    ) -> None:
+        """Open the memory of a home.
+
+        Args:
+            encoder: Without one, events are found by their words alone.
+            read_times: Reads the times a question names, as seen from a moment; without it none are seen.
+        """
         self._store = store
+        self._encoder = encoder
+        self._read_times = read_times
+        self._index: EventIndex | None = None
+
+    @property
+    def index(self) -> EventIndex:
+        """All events as arrays; read from the store when first asked for."""
+        if self._index is None:
+            self._complete_old()
+            self._index = EventIndex(self._store)
+        return self._index
+
+    # ── Remembering ───────────────────────────────────────────────────────────────────────────────────────
 
     def remember(self, text: str, *, kind: str, at: dt.datetime, label: Label, key: str) -> str:
         """Append an event; the same `key` twice appends once and keeps the first text.
@@ -43,33 +102,134 @@ class EventMemory:
         Raises:
             StoreError: Nothing was written.
         """
-        clean = text.encode(errors="replace").decode()
-        with self._store.transaction(is_synced=False) as cursor:
-            cursor.execute(
-                "INSERT INTO event (id, kind, at, at_unix_s, label, text) VALUES (?, ?, ?, ?, ?, ?)"
-                " ON CONFLICT (id) DO NOTHING",
-                (key, kind, moment_text(at), at.timestamp(), label_text(label), clean),
-            )
+        self._append([NewEvent(key, text, kind, at, label)], is_synced=False)
         return key
 
-    def search(self, query: str, *, limit: int = 5) -> tuple[MemoryHit, ...]:
-        """Events that share a word with `query`, best first (BM25), the most recent first among equals.
+    def remember_all(self, events: Iterable[NewEvent]) -> int:
+        """Append many in one step, on disk when it returns; says how many were new. Raises: StoreError: none was."""
+        return self._append(list(events), is_synced=True)
 
-        Words are compared by their stem (Porter), without case and accents; words such as "the" or "my" count only when
-        the query has no others.
+    def _append(self, events: Sequence[NewEvent], is_synced: bool) -> int:
+        rows = []
+        with self._store.transaction(is_synced=is_synced) as cursor:
+            for event in events:
+                text = event.text.encode(errors="replace").decode()
+                at_unix_s, thread = event.at.timestamp(), event.thread or event.at.date().isoformat()
+                n_terms, signs = len(telling_words(text)), signs_of(text)
+                cursor.execute(
+                    "INSERT INTO event (id, kind, at, at_unix_s, label, text, person, place, thread, n_terms, signs)"
+                    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING",
+                    (
+                        *(event.key, event.kind, moment_text(event.at), at_unix_s, label_text(event.label), text),
+                        *(event.person, event.place, thread, n_terms, signs),
+                    ),
+                )
+                if cursor.rowcount:
+                    number = cursor.lastrowid or 0
+                    rows.append(
+                        Row(number, at_unix_s, event.kind, event.person, event.place, thread, n_terms, signs, None)
+                    )
+        if self._index is not None:
+            self._index.add(rows)
+        return len(rows)
+
+    def embed(self, limit: int | None = None) -> Iterator[int]:
+        """Give events their vectors, oldest first, each read with the one before it; yields how many are done.
+
+        Stopped anywhere, what is done is kept. Without an encoder there is nothing to do.
         """
-        terms = _terms(query)
-        if not terms or limit < 1:
-            return ()
-        # Every term is quoted, so that nothing in a query is read as FTS5's syntax.
-        match = " OR ".join(f'"{term}"' for term in terms)
-        rows = self._store.query(
-            "SELECT event.*, round(-bm25(event_words), 9) AS score FROM event_words"
-            " JOIN event ON event.number = event_words.rowid WHERE event_words MATCH ?"
-            " ORDER BY score DESC, event.at_unix_s DESC, event.number DESC LIMIT ?",
-            (match, limit),
+        n_done = 0
+        while self._encoder is not None and (limit is None or n_done < limit):
+            batch = EMBED_BATCH if limit is None else min(EMBED_BATCH, limit - n_done)
+            rows = self._store.query(
+                "SELECT number, text, person, thread FROM event WHERE vector IS NULL ORDER BY number LIMIT ?", (batch,)
+            )
+            if not rows:
+                return
+            vectors = [packed(vector) for vector in self._encoder.encode([self._with_previous(row) for row in rows])]
+            with self._store.transaction(is_synced=False) as cursor:
+                cursor.executemany(
+                    "UPDATE event SET vector = ? WHERE number = ?",
+                    [(vector, row["number"]) for vector, row in zip(vectors, rows, strict=True)],
+                )
+            if self._index is not None:
+                for vector, row in zip(vectors, rows, strict=True):
+                    self._index.set_vector(row["number"], vector)
+            n_done += len(rows)
+            yield n_done
+
+    def _with_previous(self, row: sqlite3.Row) -> str:
+        """An event's words after those before it in its conversation: answers are short without their question."""
+        before = self._store.query(
+            "SELECT text, person FROM event WHERE number = (SELECT max(number) FROM event WHERE number < ?"
+            " AND number > ? - 50 AND thread = ?)",
+            (row["number"], row["number"], row["thread"]),
         )
-        return tuple(_hit(row, row["score"]) for row in rows)
+        said = [f"{r['person']}: {r['text']}" if r["person"] else r["text"] for r in (*before, row)]
+        return " ".join(part[:_MOST_TEXT_EMBEDDED] for part in said)
+
+    def _complete_old(self) -> None:
+        """Fill in what events written by earlier versions lack."""
+        rows = self._store.query("SELECT number, text, at FROM event WHERE n_terms < 0")
+        if rows:
+            with self._store.transaction(is_synced=False) as cursor:
+                cursor.executemany(
+                    "UPDATE event SET n_terms = ?, signs = ?, thread = ? WHERE number = ?",
+                    [(len(telling_words(r["text"])), signs_of(r["text"]), r["at"][:10], r["number"]) for r in rows],
+                )
+
+    # ── Finding ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def search(self, query: str, *, limit: int = 5) -> tuple[MemoryHit, ...]:
+        """Events that share a word with `query` or come near its meaning, best first: see `ranking`."""
+        return self.find(query, limit=limit)
+
+    def find(
+        self, query: str, *, limit: int = 5, where: Filter | None = None, now: dt.datetime | None = None
+    ) -> tuple[MemoryHit, ...]:
+        """As `search`, among some events.
+
+        Args:
+            where: Which may be found.
+            now: The moment from which the times in `query` are read; without it they count for nothing.
+        """
+        text = query[:_MOST_QUESTION].encode(errors="ignore").decode()
+        if not text.strip() or limit < 1:
+            return ()
+        index = self.index
+        vector = None
+        if self._encoder is not None:
+            for _ in self.embed(_MOST_WAITING):
+                pass
+            vector = self._encoder.encode([text])[0]
+        periods = tuple(self._read_times(text, now)) if self._read_times is not None and now is not None else ()
+        ranked = rank(index, Question(text, vector, periods), self._mask(where))
+        is_near = ranked.has_words | (ranked.cosines >= LEAST_COSINE)
+        slots, totals = ranked.slots[is_near][:limit], ranked.totals[is_near][:limit]
+        return self._hits(index.numbers[slots], totals)
+
+    def _mask(self, where: Filter | None) -> NDArray[np.bool_] | None:
+        if where is None:
+            return None
+        index = self.index
+        mask = index.live.copy()
+        at = index.at_unix_s[: len(mask)]
+        if where.since is not None:
+            mask &= at >= where.since.timestamp()
+        if where.until is not None:
+            mask &= at < where.until.timestamp()
+        for column, wanted in (("kind", where.kinds), ("person", where.people), ("place", where.places)):
+            if wanted:
+                known = index.known(column)
+                mask &= np.isin(index.ids(column), [known[value] for value in wanted if value in known])
+        return mask
+
+    def _hits(self, numbers: NDArray[np.int64], scores: NDArray[np.float32]) -> tuple[MemoryHit, ...]:
+        marks = ",".join("?" * len(numbers))
+        rows = self._store.query(f"SELECT * FROM event WHERE number IN ({marks})", [int(k) for k in numbers])  # noqa: S608 - question marks only
+        by_number = {row["number"]: row for row in rows}
+        pairs = zip(numbers.tolist(), scores.tolist(), strict=True)
+        return tuple(_hit(by_number[number], score) for number, score in pairs if number in by_number)
 
     def recent(self, limit: int = 20) -> tuple[MemoryHit, ...]:
         """The latest events, newest first."""
@@ -83,24 +243,32 @@ class EventMemory:
             raise NotFound(f"no event {id!r} in memory")
         return label_from_text(rows[0]["label"])
 
+    # ── Forgetting ────────────────────────────────────────────────────────────────────────────────────────
+
+    def delete(self, id: str) -> None:
+        """Take an event out: found no more, but traces may linger in the file until `erase`. Raises: NotFound."""
+        with self._store.transaction() as cursor:
+            rows = cursor.execute("DELETE FROM event WHERE id=? RETURNING number", (id,)).fetchall()
+            if not rows:
+                raise NotFound(f"no event {id!r} in memory; it may have been forgotten already")
+        if self._index is not None:
+            self._index.remove(rows[0]["number"])
+
+    def erase(self) -> None:
+        """Overwrite what deleted events left in the full-text index and the log."""
+        with self._store.transaction() as cursor:
+            # FTS5 marks words as deleted and drops them when segments are merged: merge them now.
+            cursor.execute("INSERT INTO event_words (event_words) VALUES ('optimize')")
+        self._store.erase_traces()
+
     def forget(self, id: str) -> None:
         """Remove an event for good: no page of its table, of the index or of the log holds its text afterwards.
 
         Raises:
             NotFound: No such event. StoreError: It is still there.
         """
-        with self._store.transaction() as cursor:
-            if not cursor.execute("DELETE FROM event WHERE id=?", (id,)).rowcount:
-                raise NotFound(f"no event {id!r} in memory; it may have been forgotten already")
-            # FTS5 marks words as deleted and drops them when segments are merged: merge them now.
-            cursor.execute("INSERT INTO event_words (event_words) VALUES ('optimize')")
-        self._store.erase_traces()
-
-
-def _terms(query: str) -> list[str]:
-    words = list(dict.fromkeys(re.findall(r"\w+", query.lower().encode(errors="ignore").decode())))
-    telling = [word for word in words if word not in _STOP_WORDS]
-    return (telling or words)[:_N_MAX_TERMS]
+        self.delete(id)
+        self.erase()
 
 
 def _hit(row: sqlite3.Row, score: float) -> MemoryHit:
