@@ -1,0 +1,301 @@
+"""Events as rows of arrays in RAM: who, when, in which conversation, which words, which meaning; scanned exactly.
+
+SQLite is the only durable truth: `EventIndex` is read from it when first needed and follows every insert and deletion.
+Vectors are whole numbers of 8 bits with one scale each; a scan compares all of them with the question's, in 8 bits as
+well, and the best are compared again with the question in full. Words come from the full-text index's own lists, read
+when a question first needs them.
+
+Covered: a vector that cannot be read counts as none; deletion takes effect at once; rows deleted are swept out when
+they are a quarter of all.
+Not covered: approximate search (every vector is looked at: some 25 ms for a million), and vectors of other lengths.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import simsimd
+from numpy.typing import NDArray
+
+from hearth.memory.terms import Stemmer
+from hearth.store import Store
+
+DIM = 384
+N_RESCORED = 128
+"""So many of the best by 8 bits are compared again with the question in full."""
+_VECTOR_BYTES = 4 + DIM
+_MOST_UNREAD = 500
+"""Events whose words are stemmed one by one when a question comes; of more, the lists are read anew."""
+_LEAST_SWEPT = 1024
+
+_TERMS = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.event_terms USING fts5vocab ('main', 'event_words', 'instance')"
+
+Slots: TypeAlias = NDArray[np.int64]
+FloatArray: TypeAlias = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What the index keeps of an event."""
+
+    number: int
+    at_unix_s: float
+    kind: str
+    person: str
+    place: str
+    thread: str
+    n_terms: int
+    signs: int
+    vector: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Postings:
+    """The events that hold a stem."""
+
+    slots: Slots
+    counts: FloatArray
+
+
+def packed(vector: FloatArray) -> bytes:
+    """A unit vector as the store keeps it: its scale in 4 bytes, then 384 whole numbers of 8 bits."""
+    scale = float(np.abs(vector).max()) / 127 or 1.0
+    return bytes(np.float32(scale).tobytes() + np.rint(vector / scale).astype(np.int8).tobytes())
+
+
+class EventIndex:
+    """All events of a store; slots are places in its arrays, in the order of events' numbers."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._stemmer = Stemmer()
+        with store.transaction(is_synced=False) as cursor:
+            cursor.execute(
+                "CREATE VIRTUAL TABLE IF NOT EXISTS temp.event_terms USING fts5vocab ('main', 'event_words', 'instance')"
+            )
+        self._load()
+
+    def __len__(self) -> int:
+        return self.n_live
+
+    # ── Reading all ───────────────────────────────────────────────────────────────────────────────────────
+
+    def _load(self) -> None:
+        rows = self._store.query(
+            "SELECT number, at_unix_s, kind, person, place, thread, n_terms, signs, vector FROM event ORDER BY number"
+        )
+        n = self._n = len(rows)
+        capacity = max(1024, n + n // 4)
+        self._names: dict[str, dict[str, int]] = {"kind": {}, "person": {}, "place": {}, "thread": {}}
+        self.numbers = np.zeros(capacity, np.int64)
+        self.at_unix_s = np.zeros(capacity, np.float64)
+        self.n_terms = np.zeros(capacity, np.float32)
+        self.signs = np.zeros(capacity, np.uint8)
+        self.is_live = np.zeros(capacity, np.bool_)
+        self._columns = {name: np.zeros(capacity, np.int32) for name in self._names}
+        self.previous = np.full(capacity, -1, np.int64)
+        self.next = np.full(capacity, -1, np.int64)
+        self._codes = np.zeros((capacity, DIM), np.int8)
+        self.scales = np.zeros(capacity, np.float32)
+        self._last_of: dict[int, int] = {}
+        self._postings: dict[str, Postings] = {}
+        self._unread: list[int] = []
+        if n:
+            columns = list(zip(*rows, strict=True))
+            self.numbers[:n], self.at_unix_s[:n] = columns[0], columns[1]
+            for name, values in zip(self._names, columns[2:6], strict=True):
+                ids = self._names[name]
+                self._columns[name][:n] = [ids.setdefault(value, len(ids)) for value in values]
+            self.n_terms[:n], self.signs[:n] = np.maximum(columns[6], 0), columns[7]
+            self.is_live[:n] = True
+            self._read_vectors(columns[8])
+            self._link(np.lexsort((np.arange(n), self._columns["thread"][:n])))
+        self.n_live = n
+
+    def _read_vectors(self, vectors: Sequence[bytes | None]) -> None:
+        kept = [slot for slot, vector in enumerate(vectors) if vector is not None and len(vector) == _VECTOR_BYTES]
+        if kept:
+            raw = np.frombuffer(b"".join(vectors[slot] or b"" for slot in kept), np.uint8).reshape(len(kept), -1)
+            self._codes[kept] = raw[:, 4:].view(np.int8)
+            scales = np.ascontiguousarray(raw[:, :4]).view(np.float32)[:, 0]
+            self.scales[kept] = np.where(np.isfinite(scales) & (scales > 0) & (scales < 1), scales, 0)
+
+    def _link(self, order: Slots) -> None:
+        threads = self._columns["thread"][order]
+        is_same = threads[1:] == threads[:-1]
+        self.previous[order[1:][is_same]] = order[:-1][is_same]
+        self.next[order[:-1][is_same]] = order[1:][is_same]
+        ends = np.append(~is_same, True)
+        self._last_of = dict(zip(threads[ends].tolist(), order[ends].tolist(), strict=True))
+
+    # ── Following changes ─────────────────────────────────────────────────────────────────────────────────
+
+    def add(self, rows: Iterable[Row]) -> None:
+        """Take in events that were written to the store; their numbers exceed all known ones that still live."""
+        for row in rows:
+            while self._n and self.numbers[self._n - 1] >= row.number:
+                if self.is_live[self._n - 1]:
+                    raise ValueError(f"event {row.number} is known, or older than known ones; load the index anew")
+                self._n -= 1  # a number that was used by an event since deleted
+                self._postings.clear()
+                self._unread.clear()
+            slot = self._n
+            if slot == len(self.numbers):
+                self._grow()
+            self._n += 1
+            self.numbers[slot], self.at_unix_s[slot] = row.number, row.at_unix_s
+            self.n_terms[slot], self.signs[slot], self.is_live[slot] = max(row.n_terms, 0), row.signs, True
+            for name, value in zip(self._names, (row.kind, row.person, row.place, row.thread), strict=True):
+                ids = self._names[name]
+                self._columns[name][slot] = ids.setdefault(value, len(ids))
+            thread = int(self._columns["thread"][slot])
+            before = self._last_of.get(thread, -1)
+            self.previous[slot], self.next[slot] = before, -1
+            if before >= 0:
+                self.next[before] = slot
+            self._last_of[thread] = slot
+            self.scales[slot] = 0
+            if row.vector is not None:
+                self.set_vector(row.number, row.vector)
+            self._unread.append(slot)
+            self.n_live += 1
+
+    def _grow(self) -> None:
+        n = len(self.numbers) * 2
+        for name in ("numbers", "at_unix_s", "n_terms", "signs", "is_live", "previous", "next", "_codes", "scales"):
+            old = getattr(self, name)
+            new = np.zeros((n, *old.shape[1:]), old.dtype)
+            new[: len(old)] = old
+            setattr(self, name, new)
+        self._columns = {name: np.append(old, np.zeros(n - len(old), np.int32)) for name, old in self._columns.items()}
+
+    def set_vector(self, number: int, vector: bytes) -> None:
+        """Keep the packed vector of an event."""
+        slot = self.slot(number)
+        if slot >= 0 and len(vector) == _VECTOR_BYTES:
+            self._read_one(slot, vector)
+
+    def _read_one(self, slot: int, vector: bytes) -> None:
+        self._codes[slot] = np.frombuffer(vector, np.int8, offset=4)
+        self.scales[slot] = np.frombuffer(vector, np.float32, count=1)[0]
+
+    def remove(self, number: int) -> None:
+        """Leave an event out from now on; unknown ones are none."""
+        slot = self.slot(number)
+        if slot < 0:
+            return
+        self.is_live[slot], self.scales[slot], self._codes[slot] = False, 0, 0
+        before, after = int(self.previous[slot]), int(self.next[slot])
+        if before >= 0:
+            self.next[before] = after
+        if after >= 0:
+            self.previous[after] = before
+        else:
+            thread = int(self._columns["thread"][slot])
+            if before >= 0:
+                self._last_of[thread] = before
+            else:
+                self._last_of.pop(thread, None)
+        self.n_live -= 1
+        if self._n - self.n_live > max(_LEAST_SWEPT, self._n // 4):
+            self._load()
+
+    def slot(self, number: int) -> int:
+        """Where an event lies; -1 when it is not there."""
+        place = int(np.searchsorted(self.numbers[: self._n], number))
+        return place if place < self._n and self.numbers[place] == number and self.is_live[place] else -1
+
+    # ── Looking ───────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def live(self) -> NDArray[np.bool_]:
+        """Which slots hold an event, shape [n_slots]."""
+        return self.is_live[: self._n]
+
+    def ids(self, column: str) -> NDArray[np.int32]:
+        """The values of `kind`, `person`, `place` or `thread` as small numbers, shape [n_slots]."""
+        return self._columns[column][: self._n]
+
+    def known(self, column: str) -> dict[str, int]:
+        """The values of a column with their numbers."""
+        return self._names[column]
+
+    def cosines(self, question: FloatArray, mask: NDArray[np.bool_] | None = None) -> FloatArray:
+        """Cosine of the question with every event, those of the best exact to the events' 8 bits.
+
+        Args:
+            question: Unit vector, shape [dim].
+            mask: Which events count when the best are chosen, shape [n_slots].
+        Returns:
+            Shape [n_slots]; 0 where an event has no vector.
+        """
+        n = self._n
+        if not n:
+            return np.zeros(0, np.float32)
+        scale = float(np.abs(question).max()) / 127 or 1.0
+        code = np.rint(question / scale).astype(np.int8)
+        products = np.asarray(simsimd.cdist(code[None], self._codes[:n], "dot"))[0]
+        found: FloatArray = (products * (self.scales[:n] * scale)).astype(np.float32)
+        best = top(found if mask is None else np.where(mask, found, -2), N_RESCORED)
+        found[best] = (self._codes[best].astype(np.float32) @ question) * self.scales[best]
+        return found
+
+    def postings(self, stem: str) -> Postings:
+        """The events that hold a stem, deleted ones perhaps among them."""
+        self._read_new()
+        known = self._postings.get(stem)
+        if known is None:
+            rows = self._store.query("SELECT doc, count(*) FROM temp.event_terms WHERE term = ? GROUP BY doc", (stem,))
+            numbers = np.fromiter((row[0] for row in rows), np.int64, len(rows))
+            counts = np.fromiter((row[1] for row in rows), np.float32, len(rows))
+            slots = np.searchsorted(self.numbers[: self._n], numbers)
+            is_known = slots < self._n
+            is_known[is_known] = self.numbers[slots[is_known]] == numbers[is_known]
+            known = self._postings[stem] = Postings(slots[is_known], counts[is_known])
+        return known
+
+    def _read_new(self) -> None:
+        """Bring the lists that were read before up to date with events added since."""
+        if not self._unread:
+            return
+        slots = [slot for slot in self._unread if slot < self._n and self.is_live[slot]]
+        self._unread.clear()
+        if not self._postings:
+            return
+        if len(slots) > _MOST_UNREAD:
+            self._postings.clear()
+            return
+        marks = ",".join("?" * len(slots))
+        numbers = [int(self.numbers[slot]) for slot in slots]
+        rows = self._store.query(f"SELECT number, text FROM event WHERE number IN ({marks})", numbers)  # noqa: S608 - question marks only
+        texts = {row[0]: row[1] for row in rows}
+        for slot, stems in zip(slots, self._stemmer.stems([texts.get(k, "") for k in numbers]), strict=True):
+            for stem, count in stems.items():
+                if (old := self._postings.get(stem)) is not None:
+                    counts = np.append(old.counts, np.float32(count))
+                    self._postings[stem] = Postings(np.append(old.slots, slot), counts)
+
+    def stems(self, words: Sequence[str]) -> list[str]:
+        """The stems of words, each once, in order."""
+        found = self._stemmer.stems(list(words))
+        return list(dict.fromkeys(stem for counts in found for stem in counts))
+
+
+def top(scores: FloatArray, k: int) -> Slots:
+    """The places of the `k` largest, largest first, earlier ones first among equals."""
+    if k < len(scores):
+        chosen = np.argpartition(-scores, k)[:k]
+        chosen.sort()
+    else:
+        chosen = np.arange(len(scores))
+    found: Slots = chosen[np.argsort(-scores[chosen], kind="stable")]
+    return found
+
+
+def row_of(record: sqlite3.Row) -> Row:
+    """A row of the event table."""
+    return Row(*(record[name] for name in Row.__slots__))

@@ -1,0 +1,68 @@
+"""What is looked at in the words of an event or a question: telling words, stems, signs of times, numbers, questions.
+
+Stems are SQLite's own (Porter, as the full-text index has them), so that a word of a question and one of an event meet
+exactly when a full-text search would let them.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections import Counter
+from collections.abc import Sequence
+
+STOP_WORDS = frozenset(
+    """a about after all am an and any are as at be been before but by can could d did do does don for from had has
+    have he her here him his how i if in into is it its just let like ll m me might mine must my no not now of off on
+    or our out over please re s shall she should so some t tell than that the their them then there these they this
+    those to too up us ve was we were what when where which who whom whose why will with would you your""".split()  # noqa: SIM905 - a hundred quoted words are harder to read
+)
+TOKENIZER = "porter unicode61 remove_diacritics 2"
+"""The full-text index's; `schema` says the same."""
+ASKS, HAS_TIME, HAS_NUMBER = 1, 2, 4
+"""Bits of an event's `signs`."""
+_WORD = re.compile(r"\w+")
+_TIME = re.compile(
+    r"\b(?:yesterday|today|tonight|tomorrow|last|next|ago|weekend|week|month|year|recently|since|(?:mon|tues|wednes|"
+    r"thurs|fri|satur|sun)day|january|february|march|april|may|june|july|august|september|october|november|december|"
+    r"(?:19|20)\d\d)\b",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(
+    r"\b(?:\d+|one|two|three|four|five|six|seven|eight|nine|ten|few|couple|several|first|second|third|twice)\b",
+    re.IGNORECASE,
+)
+
+
+def telling_words(text: str) -> list[str]:
+    """The words that tell something, in lower case, in order, with repetitions; all words when none does."""
+    words = _WORD.findall(text.lower())
+    return [word for word in words if word not in STOP_WORDS] or words
+
+
+def signs_of(text: str) -> int:
+    """Bits: the text asks, names a time, names a number."""
+    return (
+        (ASKS if text.rstrip().endswith("?") else 0)
+        | (HAS_TIME if _TIME.search(text) else 0)
+        | (HAS_NUMBER if _NUMBER.search(text) else 0)
+    )
+
+
+class Stemmer:
+    """The full-text index's own splitting and stemming, on a table of its own in RAM."""
+
+    def __init__(self) -> None:
+        self._scratch = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        self._scratch.execute(f"CREATE VIRTUAL TABLE words USING fts5 (text, tokenize='{TOKENIZER}')")
+        self._scratch.execute("CREATE VIRTUAL TABLE terms USING fts5vocab ('words', 'instance')")
+
+    def stems(self, texts: Sequence[str]) -> list[Counter[str]]:
+        """How often each stem stands in each text."""
+        found: list[Counter[str]] = [Counter() for _ in texts]
+        self._scratch.execute("BEGIN")
+        self._scratch.executemany("INSERT INTO words (rowid, text) VALUES (?, ?)", list(enumerate(texts)))
+        for term, text in self._scratch.execute("SELECT term, doc FROM terms"):
+            found[text][term] += 1
+        self._scratch.execute("ROLLBACK")
+        return found
