@@ -242,7 +242,8 @@ class Egress:
         ca_file = self._particulars(_normal(host)).ca_file
         with self._lock:
             if ca_file not in self._tls:
-                context = ssl.create_default_context(cafile=certifi.where())
+                context = ssl.create_default_context()
+                context.load_verify_locations(cafile=certifi.where())  # a small system may have none of its own
                 if ca_file:
                     _trust(context, ca_file, host)
                 self._tls[ca_file] = context

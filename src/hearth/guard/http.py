@@ -77,12 +77,11 @@ class CheckedTransport(httpx.BaseTransport):
         payload = start + b"".join(shown) + b"\r\n" + body
 
         timeouts: dict[str, Any] = request.extensions.get("timeout", {})
-        deadline = time.monotonic() + self._egress.limits.total_s
         with _faults_said(request):
             connection = self._taken(origin) or self._opened(way, origin, timeouts.get("connect"))
             try:
                 self._egress.send(way, payload, n_bytes, connection.address, connection.tls)
-                connection.stream.deadline = deadline
+                connection.stream.deadline = time.monotonic() + self._egress.limits.total_s
                 target = httpcore.URL(scheme=origin.scheme, host=origin.host, port=port, target=url.raw_path)
                 sent = httpcore.Request(
                     request.method, target, headers=head, content=body, extensions={"timeout": timeouts}

@@ -43,7 +43,8 @@ def open_language_model(
         key = config.secret("api_key_env", chosen.api_key_env, where, environ)
     elif chosen.api_key_file:
         key = config.secret("api_key_file", chosen.api_key_file, where, environ)
-    return RemoteModel(chosen.base_url, chosen.model, key, egress.transport(reason), timeout_s=chosen.timeout_s)
+    transport = egress.transport(reason)
+    return RemoteModel(chosen.base_url, chosen.model, key, transport, timeout_s=chosen.timeout_s, egress=egress)
 
 
 def _local(chosen: LanguageModelSettings, home: Path) -> LanguageModel:

@@ -19,6 +19,7 @@ import httpx
 from pydantic import BaseModel, Field, ValidationError
 
 from hearth.errors import ConfigError, HearthError, PlannerError
+from hearth.protocols import Egress
 
 MAX_REPLY_BYTES = 4_000_000
 BACK_OFF_S = 0.5
@@ -73,6 +74,7 @@ class RemoteModel:
         n_retries: int = 2,
         sleep: Callable[[float], object] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
+        egress: Egress | None = None,
     ) -> None:
         """Nothing is sent yet.
 
@@ -84,6 +86,7 @@ class RemoteModel:
             n_retries: Further attempts after status 429, 5xx or a broken connection.
             sleep: Waits the seconds it is given; replaced in tests.
             clock: Seconds from any origin; replaced in tests.
+            egress: Is told what each answer cost, towards the host's budget.
         Raises:
             ConfigError: The address or the key cannot be used.
         """
@@ -97,6 +100,7 @@ class RemoteModel:
         self._n_retries = n_retries
         self._sleep = sleep
         self._clock = clock
+        self._egress = egress
         self._client = httpx.Client(transport=transport, trust_env=False, follow_redirects=False)
         self._format = 0
         self._has_temperature = True
@@ -242,6 +246,8 @@ class RemoteModel:
                 "check that base_url in [models.language] ends where /chat/completions follows"
             ) from None
         self.n_tokens = completion.usage.total_tokens if completion.usage else 0
+        if self._egress is not None and self.n_tokens > 0:
+            self._egress.spent(self._url.host, self.n_tokens, "answer of a language model")
         if not completion.choices:
             raise PlannerError(f"the language model at {self._where!r} gave no choices; try again or use another model")
         found: list[str] = []

@@ -136,7 +136,7 @@ def send(server: Server, sender: str, recipients: Sequence[str], data: bytes, ca
         with contextlib.closing(connection):
             with _faults_said(server), _smtp_faults_said(server):
                 _envelope(connection, server, sender, recipients, wire, call)
-            call.egress.record(server.host, wire, reason)
+            call.egress.record(server.host, wire, reason, tls=_secured_by(connection.sock))
             code, said = _hand_over(connection, server, wire)
             if not 200 <= code < 300:
                 raise ToolError(f"{server} refused the mail ({code} {said}), it was not sent; the draft is kept")
@@ -149,7 +149,7 @@ def _smtp(server: Server, call: CallContext) -> smtplib.SMTP:
     import smtplib  # with its TLS it is needed by the few calls that send
 
     # The name given in EHLO must not be looked up, and this machine's own name is nobody's business.
-    name, context = "[127.0.0.1]", ssl.create_default_context()
+    name, context = "[127.0.0.1]", call.egress.tls(server.host)
     connection: smtplib.SMTP
     if server.security == "tls":
         connection = smtplib.SMTP_SSL(server.host, server.port, name, timeout=CONNECT_TIMEOUT_S, context=context)
@@ -206,7 +206,8 @@ def _envelope(
     if limit.isdigit() and 0 < int(limit) < len(wire):
         raise ToolError(f"the mail has {len(wire):,} bytes and {server} takes at most {int(limit):,}; attach less")
     lines = [f"MAIL FROM:<{sender}>", *(f"RCPT TO:<{address}>" for address in recipients)]
-    call.egress.record(server.host, "\r\n".join(lines).encode(), "send a mail")
+    envelope = "\r\n".join(lines).encode()
+    call.egress.record(server.host, envelope, "send a mail", tls=_secured_by(connection.sock))
     options = ["body=8bitmime"] if not wire.isascii() and connection.has_extn("8bitmime") else []
     code, said = connection.mail(sender, options)
     if code != 250:
@@ -294,7 +295,7 @@ def fetch_new(
     """
     reason = "fetch new mail"
     with _imap(server, call, reason) as client:
-        _record(call, server, "SELECT INBOX; UID SEARCH; UID FETCH", reason)
+        _record(call, server, "SELECT INBOX; UID SEARCH; UID FETCH", reason, client)
         selected = client.select_folder("INBOX", readonly=True)
         now_valid = int(selected.get(b"UIDVALIDITY", 1))
         is_first = uid_validity != now_valid
@@ -343,7 +344,7 @@ def store_draft(server: Server, data: bytes, message_id: str, call: CallContext)
         if client.search(["HEADER", "Message-ID", message_id]):
             return
         wire = re.sub(rb"\r\n|\r|\n", b"\r\n", data)
-        _record(call, server, wire, reason)
+        _record(call, server, wire, reason, client)
         client.append(folder, wire, flags=(b"\\Draft", b"\\Seen"), msg_time=call.now)
 
 
@@ -355,7 +356,9 @@ def remove_draft(server: Server, message_id: str, call: CallContext) -> bool:
     """
     reason = "remove a draft from the owner's mail server"
     with _imap(server, call, reason) as client:
-        _record(call, server, f"UID SEARCH HEADER Message-ID {message_id}; UID STORE \\Deleted; UID EXPUNGE", reason)
+        _record(
+            call, server, f"UID SEARCH HEADER Message-ID {message_id}; UID STORE \\Deleted; UID EXPUNGE", reason, client
+        )
         folder = _drafts(client, is_made=False)
         if not folder:
             return False
@@ -377,7 +380,7 @@ def _imap(server: Server, call: CallContext, reason: str) -> Iterator[Any]:
 
     with call.egress.permit(server.host, server.port, reason), _faults_said(server):
         try:
-            context = ssl.create_default_context()
+            context = call.egress.tls(server.host)
             client = imapclient.IMAPClient(
                 server.host,
                 server.port,
@@ -388,7 +391,7 @@ def _imap(server: Server, call: CallContext, reason: str) -> Iterator[Any]:
             try:
                 if server.security == "starttls":
                     client.starttls(ssl_context=context)
-                _record(call, server, f"LOGIN {server.username} (password not kept)", reason)
+                _record(call, server, f"LOGIN {server.username} (password not kept)", reason, client)
                 client.login(server.username, server.password)
                 yield client
             finally:
@@ -404,8 +407,15 @@ def _imap(server: Server, call: CallContext, reason: str) -> Iterator[Any]:
             raise ToolError(f"{server} refused ({_said(str(error))}); check [mail.imap] in hearth.toml") from None
 
 
-def _record(call: CallContext, server: Server, said: str | bytes, reason: str) -> None:
-    call.egress.record(server.host, said.encode() if isinstance(said, str) else said, reason)
+def _record(call: CallContext, server: Server, said: str | bytes, reason: str, client: Any) -> None:
+    payload = said.encode() if isinstance(said, str) else said
+    call.egress.record(server.host, payload, reason, tls=_secured_by(client.socket()))
+
+
+def _secured_by(connection: object) -> str:
+    """Version and cipher of a connection, for the record; empty for one without TLS."""
+    cipher = connection.cipher() if isinstance(connection, ssl.SSLSocket) else None
+    return f"{connection.version()} {cipher[0]}" if isinstance(connection, ssl.SSLSocket) and cipher else ""
 
 
 def _drafts(client: Any, *, is_made: bool) -> str:
