@@ -203,6 +203,10 @@ class Agent:
         warrant = Warrant.of(request, self._known_tools, owner, plan)
         return Occasion(request.now, call.workspace, id, warrant)
 
+    def call_context(self) -> CallContext:
+        """What a call would get now, for looking things up that no tool is called for."""
+        return self._call_context("", self.clock())
+
     def _call_context(self, key: str, now: dt.datetime) -> CallContext:
         return CallContext(
             key=key,

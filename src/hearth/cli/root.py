@@ -22,6 +22,8 @@ from hearth.cli.forgetting import forget
 from hearth.cli.invocation import Invocation, as_json, opened_agent, print_json, yes_option
 from hearth.cli.learning import learn
 from hearth.cli.ledger import ledger
+from hearth.cli.policy import policy
+from hearth.cli.quarantine import quarantine
 from hearth.cli.skills import skills
 from hearth.cli.why import why
 from hearth.terminal import clean, command_name
@@ -408,12 +410,14 @@ def demo(
 
 
 hearth.add_command(bench)
+learn.add_command(quarantine)
 hearth.add_command(learn)
 hearth.add_command(correct)
 hearth.add_command(forget)
 hearth.add_command(skills)
 hearth.add_command(adapters)
 hearth.add_command(ledger)
+hearth.add_command(policy)
 hearth.add_command(why)
 
 

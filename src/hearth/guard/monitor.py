@@ -26,7 +26,7 @@ from hearth.guard.approval import difference, question
 from hearth.guard.conditions import Circumstances
 from hearth.guard.consents import is_fixed
 from hearth.guard.labels import StepLabels, Value, join_all, refs_in
-from hearth.guard.policy import Decision, Judgement, Policy, literal, strictest
+from hearth.guard.policy import Decision, Judgement, Policy, literal, stranger_reason, strictest
 from hearth.guard.records import Records
 from hearth.guard.results import checked
 from hearth.guard.warrant import Warrant
@@ -361,6 +361,19 @@ class Monitor:
         if final.verdict == "deny":
             return Ruling("deny", f"{final.reason}: {ruling.reason}" if reply != "nobody" else final.reason, final.rule)
         return final
+
+    def explain_call(self, tool: str, arguments: Mapping[str, Value], context: CallContext) -> Decision:
+        """What would be said of one call with these values, whatever plan it stands in. Nothing is called or asked."""
+        spec = self.specs[tool]
+        resolved = self._labelling.resolved(spec, arguments, context)
+        decision = self._policy.judge_call(spec, resolved, self._circumstances_of(tool, context.now, context.workspace))
+        if decision.ruling.verdict != "allow":
+            return decision
+        for name in self._sinks[tool]:
+            if name in resolved and (strangers := sorted(resolved[name].label.strangers)):
+                asks = Ruling("ask", stranger_reason(name, tool, ", ".join(strangers)), "label")
+                return replace(decision, ruling=asks)
+        return decision
 
     def known_addresses(self, context: CallContext) -> KnownAddresses:
         """The owner's contacts as the guard trusts them, read anew."""

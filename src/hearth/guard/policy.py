@@ -210,8 +210,6 @@ class Policy:
 
     def judge_call(self, spec: ToolSpec, arguments: Mapping[str, Value], circumstances: Circumstances) -> Decision:
         """Rule on a call with its real values."""
-        if spec.name not in self._ordered:
-            return Decision(self.rule_tool(spec))
         given = {name: Given.known(value) for name, value in arguments.items()}
         return self.decide(spec, given, circumstances, is_final=True)
 
