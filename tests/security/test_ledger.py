@@ -471,7 +471,7 @@ def test_many_entries_are_verified_a_page_at_a_time_with_progress(store: Store) 
     ledger = Ledger(store, lambda: NOW)
     with store.transaction() as cursor:
         for _ in range(300):
-            ledger._insert(cursor, Draft("sent", "h", "r", b"x", 1))
+            ledger.add(cursor, Draft("sent", "h", "r", b"x", 1))
     ledger.seal()
     seen: list[int] = []
     largest = 0

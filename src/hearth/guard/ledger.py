@@ -85,7 +85,7 @@ class Ledger:
         with self._locked(is_made=True) as handle:
             with self._store.transaction() as cursor:
                 self._scar(cursor, handle)
-                entry = self._insert(cursor, draft)
+                entry = self.add(cursor, draft)
             self._write_head(handle, Head(entry.number, entry.hash))
         return entry
 
@@ -107,7 +107,7 @@ class Ledger:
             ).fetchone()
         ]
         if held:
-            self._insert(cursor, Draft("erased", "", why, json.dumps(held).encode()))
+            self.add(cursor, Draft("erased", "", why, json.dumps(held).encode()))
             cursor.executemany(
                 "UPDATE disclosure SET salt=NULL, payload=NULL, stands_for_json=NULL WHERE number=?",
                 [(number,) for number in held],
@@ -121,7 +121,8 @@ class Ledger:
             if head is not None:
                 self._write_head(handle, head)
 
-    def _insert(self, cursor: sqlite3.Cursor, draft: Draft) -> Entry:
+    def add(self, cursor: sqlite3.Cursor, draft: Draft) -> Entry:
+        """Write an entry inside a transaction of the caller, who calls `seal` after it and sends nothing before."""
         last = cursor.execute("SELECT number, hash FROM disclosure ORDER BY number DESC LIMIT 1").fetchone()
         known = _meta_head(cursor.execute("SELECT value FROM meta WHERE name='ledger'").fetchall()) or Head(0, GENESIS)
         number = max(last["number"] if last else 0, known.count) + 1
@@ -169,7 +170,7 @@ class Ledger:
             cursor.execute(
                 "INSERT OR REPLACE INTO meta VALUES ('ledger', ?)", (str(Head(highest, at_end.hash)),)
             )  # numbers that were given out are not given out again
-            self._insert(cursor, Draft("scar", "", what))
+            self.add(cursor, Draft("scar", "", what))
 
     def _is_unchained(self) -> bool:
         n_chained = self._store.query("SELECT count(*) FROM disclosure WHERE hash <> ''")[0][0]
