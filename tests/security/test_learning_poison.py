@@ -13,6 +13,7 @@ from tests.small_world import ENCODER, OPTIONS, TOOLS, files, first, lessons, op
 
 from hearth.learn.buffer import STRANGERS, Entry, read_entries
 from hearth.learn.gate import node_f1
+from hearth.learn.quarantine import Quarantine
 from hearth.learn.state import State
 from hearth.plan_format import plan_to_json
 from hearth.types import Demonstration, Label, Plan, Step, ToolSpec
@@ -109,7 +110,11 @@ def test_what_a_stranger_touched_is_learnt_in_no_way(state: State, tmp_path: Pat
         f"'bad': text from {source} touched its plan; only what no stranger wrote is learnt from"
     ]
     assert "bad" not in state.student.ids
-    assert not state.buffer.find(matching="invoice")
+    assert "bad" not in state.buffer.ids()
+    assert [kept.entry.id for kept in Quarantine(state.store).all()] == ["bad"]
+    assert state.buffer.n_set_aside() == {"quarantined": 1}
+    assert state.learn(must_pass=False).n_learnt == 0
+    assert "bad" not in state.student.ids
 
 
 def test_the_same_without_the_stranger_is_learnt(state: State) -> None:

@@ -24,19 +24,20 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from hearth.errors import Cycle, PlanError, PlanTooLong, RequestError, StoreError, UnknownTool
+from hearth.guard.quoting import INJECTION
 from hearth.plan_format import demonstration_from_json, plan_from_json, plan_to_json
 from hearth.planning.check import faults
 from hearth.store import Store
 from hearth.trace import label_from_text, label_text
-from hearth.types import PUBLIC, UNTRUSTED_SOURCES, Demonstration, Label, Plain, ToolSpec
+from hearth.types import PUBLIC, UNTRUSTED_SOURCES, Argument, Demonstration, Label, Plain, ToolSpec
 
 MAX_REQUEST_BYTES = 1_000_000
 MAX_LINE_BYTES = 4_000_000
 MAX_ID_CHARACTERS = 200
-STRANGERS = UNTRUSTED_SOURCES - {"teacher", "model"}
+STRANGERS = (UNTRUSTED_SOURCES | {INJECTION}) - {"teacher", "model"}
 """Label sources that keep a demonstration out. A teacher's and a model's plans are what is learnt from, by consent."""
 
-Why = Literal["waiting", "refused", "replaced", "rolled back"]
+Why = Literal["waiting", "refused", "replaced", "rolled back", "quarantined"]
 
 _COLUMNS = (
     "id, digest, request, plan_json, source, now, added, tools_json, task_steps_json, label, teacher, candidates_json, "
@@ -122,6 +123,8 @@ class Checked:
     contradictions: tuple[Contradiction, ...] = ()
     n_known: int = 0
     """Already there, word for word."""
+    touched: tuple[Entry, ...] = ()
+    """Refused because a stranger may have had a hand in them: to be quarantined."""
 
 
 def as_entry(item: Demonstration | Entry) -> Entry:
@@ -234,19 +237,23 @@ class Buffer:
         """Judge demonstrations without taking any in; of two with one id the first may come in."""
         accepted: dict[str, Entry] = {}
         refused: list[Refused] = []
+        touched: list[Entry] = []
         n_known = 0
         for entry in entries:
-            reason = why_not(entry, tools)
+            strange = why_touched(entry, tools)
+            reason = strange or why_not(entry, tools)
             if not reason and entry.id in accepted:
                 reason = f"{entry.id!r} was given twice; ids must differ"
-            if reason:
-                refused.append(Refused(entry.id, reason))
-            elif self._digest_of(entry.id) == entry.digest:
+            is_known = (not reason or bool(strange)) and self._digest_of(entry.id) == entry.digest
+            if is_known:  # what the owner released counts, whoever brings it again
                 n_known += 1
+            elif reason:
+                refused.append(Refused(entry.id, reason))
+                touched += [entry] if strange and not why_not(replace(entry, label=PUBLIC), tools) else []
             else:
                 accepted[entry.id] = entry
         entries = tuple(accepted.values())
-        return Checked(entries, tuple(refused), tuple(self._contradictions(entries)), n_known)
+        return Checked(entries, tuple(refused), tuple(self._contradictions(entries)), n_known, tuple(touched))
 
     def _digest_of(self, id: str) -> str:
         rows = self._store.query("SELECT * FROM demonstration WHERE id=?", (id,))
@@ -280,6 +287,12 @@ class Buffer:
         """Set aside what `check` accepted; it does not count. Raises: StoreError: Nothing was written."""
         with self._store.transaction() as cursor:
             hold(cursor, entries, why, reason)
+
+    def quarantine(self, entries: Iterable[Entry], tools: Mapping[str, ToolSpec]) -> None:
+        """Set aside what a stranger may have touched, with the reason. Raises: StoreError: Nothing was written."""
+        with self._store.transaction() as cursor:
+            for entry in entries:
+                hold(cursor, [entry], "quarantined", why_touched(entry, tools))
 
     # ── Reading ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -348,6 +361,38 @@ def holds(row: sqlite3.Row, text: str) -> bool:
     plan = json.dumps(plan_to_json(entry.demonstration.plan), ensure_ascii=False)
     parts = (entry.demonstration.request, plan, " ".join(entry.demonstration.task_steps))
     return any(wanted in part.casefold() for part in parts)
+
+
+def why_touched(entry: Entry, tools: Mapping[str, ToolSpec]) -> str:
+    """Why a stranger may have had a hand in a demonstration; empty when nothing shows it.
+
+    Its label names a stranger, or its plan sends something to an address that its request does not say.
+    """
+    d = entry.demonstration
+    if strangers := sorted(entry.label.sources & STRANGERS):
+        return (
+            f"{d.id!r}: text from {', '.join(strangers)} touched its plan; only what no stranger wrote is learnt from"
+        )
+    said = d.request.casefold()
+    for step in d.plan.steps:
+        spec = tools.get(step.tool)
+        for parameter in spec.parameters if spec is not None else ():
+            if parameter.is_sink and parameter.name in step.arguments:
+                for text in _literals(step.arguments[parameter.name]):
+                    if text.strip().casefold() not in said:
+                        return (
+                            f"{d.id!r}: {parameter.name!r} of {step.tool} is {text[:60]!r}, which its request does not "
+                            "say; where something goes is learnt only from the owner's words"
+                        )
+    return ""
+
+
+def _literals(value: Argument) -> list[str]:
+    """Texts written out in an argument; numbers do not say where something goes."""
+    if isinstance(value, str):
+        return [value]
+    items = value if isinstance(value, list) else list(value.values()) if isinstance(value, dict) else []
+    return [text for item in items for text in _literals(item)]
 
 
 def why_not(entry: Entry, tools: Mapping[str, ToolSpec]) -> str:

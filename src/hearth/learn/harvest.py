@@ -18,17 +18,18 @@ import re
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from hearth.errors import PlanError
 from hearth.guard.labels import origins, predict
+from hearth.guard.quoting import INJECTION
 from hearth.learn.buffer import Entry
 from hearth.learn.teacher import entry_from, words_of
 from hearth.plan_format import plan_to_json
 from hearth.store import Store
 from hearth.trace import CallRecord, Trace
-from hearth.types import UNTRUSTED_SOURCES, Episode, Plan, ToolSpec
+from hearth.types import UNTRUSTED_SOURCES, Episode, Label, Plan, ToolSpec
 
 ONLY_READ = "it only read something"
 UNANSWERED = "unanswered"
@@ -59,6 +60,8 @@ class Harvest:
     """Those the entries come from."""
     questions: tuple[Episode, ...]
     """To be put to a teacher, oldest first."""
+    touched: tuple[Entry, ...]
+    """What was done with a stranger's text in a place that matters: to be quarantined."""
     verdicts: tuple[Verdict, ...]
     """On every episode that was not looked at before, oldest first."""
 
@@ -81,7 +84,7 @@ def harvest(
     judged = {row[0] for row in store.query("SELECT episode FROM looked_at WHERE outcome NOT LIKE 'unanswered%'")}
     corrected = {row[0] for row in store.query("SELECT episode FROM demonstration WHERE source = 'owner'")}
     corrected |= {row[0] for row in store.query("SELECT episode FROM set_aside WHERE source = 'owner'")}
-    entries, settled, questions, verdicts = [], [], [], []
+    entries, settled, questions, touched, verdicts = [], [], [], [], []
     for place, episode in enumerate(episodes):
         if episode.id in judged:
             continue
@@ -90,6 +93,12 @@ def harvest(
         else:
             verdict = judge(episode, trace.calls(episode.id), tools, now, settled_after, episodes[place + 1 :])
         verdicts.append(verdict)
+        if verdict.kind == "no" and episode.plan is not None and (sources := _strange_sources(episode, tools)):
+            entry = entry_from(
+                episode.request, episode.plan, "success",
+                id=f"no:{episode.id}", source="success", episode=episode.id, tools=tools,
+            )  # fmt: skip
+            touched.append(replace(entry, label=Label(entry.label.sources | sources, frozenset())))
         if verdict.kind == "question":
             questions.append(episode)
         elif verdict.kind in ("success", "teacher"):
@@ -107,7 +116,7 @@ def harvest(
                     tools=tools,
                 )
             )
-    return Harvest(tuple(entries), tuple(settled), tuple(questions), tuple(verdicts))
+    return Harvest(tuple(entries), tuple(settled), tuple(questions), tuple(touched), tuple(verdicts))
 
 
 def judge(
@@ -132,7 +141,7 @@ def judge(
         return verdict("no", "it was not allowed")
     if plan is None:
         return verdict("question", "it was not planned")
-    if fault := _strange(plan, tools):
+    if fault := _strange(plan, tools) or _suspected(episode, tools):
         return verdict("no", fault)
     if episode.rounds or any(step.replaces is not None for step in plan.steps):
         return verdict("question", "it was mended after a step had failed")
@@ -167,6 +176,34 @@ def _strange(plan: Plan, tools: Mapping[str, ToolSpec]) -> str:
                 by = ", ".join(origins(plan, index, name, tools))
                 return f"who gets what was taken from a stranger's text: {by}"
     return ""
+
+
+def _suspected(episode: Episode, tools: Mapping[str, ToolSpec]) -> str:
+    """Whether something that reads like an instruction went into what was changed or sent."""
+    assert episode.plan is not None
+    for result in episode.results:
+        spec = tools.get(episode.plan.steps[result.step].tool)
+        if INJECTION in result.label.sources and spec is not None and spec.effect != "none":
+            return f"text that reads like an instruction went into {spec.name}"
+    return ""
+
+
+def _strange_sources(episode: Episode, tools: Mapping[str, ToolSpec]) -> frozenset[str]:
+    """The strangers who had a hand in a plan that can still be made; none when that is not what is wrong with it."""
+    assert episode.plan is not None
+    if _suspected(episode, tools):
+        return frozenset({INJECTION})
+    try:
+        labels = predict(episode.plan, tools)
+    except PlanError:
+        return frozenset()
+    found: set[str] = set()
+    for step, label in zip(episode.plan.steps, labels):
+        for name, of_argument in label.arguments.items():
+            parameter = tools[step.tool].parameter(name)
+            if parameter is not None and parameter.is_sink:
+                found |= of_argument.sources & UNTRUSTED_SOURCES
+    return frozenset(found)
 
 
 def note(cursor: sqlite3.Cursor, episode: str, outcome: str) -> None:

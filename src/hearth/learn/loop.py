@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from hearth.errors import PlannerError
 from hearth.learn import buffer as rows
 from hearth.learn import harvest as harvesting
-from hearth.learn.buffer import Entry, why_not
+from hearth.learn.buffer import Entry, why_not, why_touched
 from hearth.learn.harvest import Harvest, harvest
 from hearth.learn.state import State
 from hearth.learn.teacher import entry_from
@@ -121,7 +121,7 @@ class _Run:
 
     def keep(self, found: Harvest) -> None:
         """Take in what was done and stood; note what is never learnt from."""
-        entries = {entry.demonstration.id: entry for entry in found.entries}
+        entries = {entry.demonstration.id: entry for entry in (*found.entries, *found.touched)}
         for verdict in found.verdicts:
             if verdict.kind in ("success", "teacher", "no"):
                 entry = entries.get(f"{verdict.kind}:{verdict.episode}")
@@ -195,11 +195,12 @@ class _Run:
         self, episode: str, entry: Entry | None, compared: tuple[Comparison, ...] | list[Comparison], outcome: str
     ) -> None:
         """Everything about one request in one transaction."""
-        if entry is not None and why_not(entry, self._state.tools):
+        strange = why_touched(entry, self._state.tools) if entry is not None else ""
+        if entry is not None and not strange and why_not(entry, self._state.tools):
             entry = None
         with self._state.store.transaction() as cursor:
             if entry is not None:
-                rows.hold(cursor, [entry], "waiting", "")
+                rows.hold(cursor, [entry], "quarantined" if strange else "waiting", strange)
             for one in compared:
                 note_agreement(cursor, one)
             harvesting.note(cursor, episode, outcome)

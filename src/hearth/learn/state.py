@@ -248,6 +248,7 @@ class State:
         """
         checked = self.buffer.check(map(as_entry, demonstrations), self.tools)
         student = self.student
+        self.buffer.quarantine(checked.touched, self.tools)
         self.buffer.keep(checked.entries)
         self._teach(student, checked.entries)
         return checked
@@ -273,6 +274,7 @@ class State:
         """
         started_s = time.process_time()
         checked = self.buffer.check(map(as_entry, demonstrations), self.tools)
+        self.buffer.quarantine(checked.touched, self.tools)
         self.buffer.hold(checked.entries)
         student = self.student
         self._student = None  # until all is done: an exception leaves it to be made again from what is on disk
