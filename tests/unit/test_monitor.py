@@ -9,15 +9,18 @@ from typing import Annotated, Literal
 
 import pytest
 
+from hearth.config import OrderedRule, Rate
 from hearth.errors import BadResult, DeniedError, NotFound, NotInEnum, StoreFullError, ToolCrashed, WrongType
 from hearth.functions import FunctionTool, Sink, tool
 from hearth.guard.approval import RefusingApprover
 from hearth.guard.labels import Value
-from hearth.guard.monitor import MAX_ALLOWED_PLANS, Monitor
+from hearth.guard.licence import KnownTools
+from hearth.guard.monitor import MAX_ALLOWED_PLANS, Monitor, Occasion
 from hearth.guard.policy import Policy, Rule
-from hearth.protocols import CallContext
+from hearth.guard.warrant import Warrant
+from hearth.protocols import CallContext, Reply
 from hearth.testing import FixedApprover, make_call
-from hearth.types import OWNER, Label, Plain, Plan, Ref, Ruling, Step
+from hearth.types import OWNER, Label, Plain, Plan, Ref, Request, Ruling, Step
 
 CALLS: list[tuple[str, object]] = []
 
@@ -356,6 +359,140 @@ def test_old_allowances_are_forgotten() -> None:
     with pytest.raises(DeniedError):
         guard.call(first, 0, {"name": owner("first")}, make_call())
     assert guard.call(last[0], 0, {"name": owner("0")}, make_call()).data == "0@example.org"
+
+
+# ── Real values ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def occasion(episode: str = "e1", warrant: Warrant | None = None) -> Occasion:
+    return Occasion(make_call().now, make_call().workspace, episode, warrant)
+
+
+def guard_of(answer: Reply, rules: Mapping[str, Rule] | None = None) -> tuple[Monitor, FixedApprover]:
+    approver = FixedApprover(answer)
+    tools = {t.spec.name: t for t in (look_up, read_message, keep, post)}
+    return Monitor(tools, Policy(rules), approver), approver
+
+
+TO_MESSAGE = Plan((Step("read_message"), Step("post", {"to": [Ref(0)], "text": "hi"})))
+WORSE = Value(["stranger@example.net"], OWNER.join(Label(frozenset({"message"}))))
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"), [("once", "allow"), ("always", "allow"), ("no", "deny"), ("never", "deny")]
+)
+def test_a_value_that_was_not_foreseen_is_asked_about_with_the_difference_alone(answer: Reply, said: str) -> None:
+    guard, approver = guard_of(answer, {"post": Rule("allow")})
+    plan = Plan((Step("look_up", {"name": "Anna"}), Step("post", {"to": [Ref(0)], "text": "hi"})))
+    assert guard.rule(plan, occasion=occasion()).verdict == "allow"
+    arguments = {"to": WORSE, "text": owner("hi")}
+    ruling = guard.admit(plan, 1, arguments, make_call())
+    assert (ruling.verdict, ruling.rule) == ("ask", "label")
+    assert guard.confirm(plan, 1, arguments, make_call(), ruling).verdict == said
+    ((question, _),) = approver.questions
+    assert question == (
+        "Before I go on with 2. post (cannot be undone):\n"
+        '       to (decides where it goes): "stranger@example.net" (not in your contacts), as the result from 1 (look_up)'
+        " [from a message you received, your request]\n"
+        "I ask because 'to' of post decides where data goes; its value comes from message, "
+        "which was not foreseen when the plan was allowed."
+    )
+    assert [asked.answer for asked in guard.take_asked()] == [answer]
+    assert guard.take_asked() == ()
+    if said == "allow":
+        assert guard.call(plan, 1, arguments, make_call()).data == 1
+        other = {"to": Value(["other@example.net"], WORSE.label), "text": owner("hi")}
+        with pytest.raises(DeniedError):
+            guard.call(plan, 1, other, make_call())
+    else:
+        with pytest.raises(DeniedError):
+            guard.call(plan, 1, arguments, make_call())
+    assert len(CALLS) == (said == "allow")
+
+
+def test_an_answer_for_good_holds_for_the_same_values_and_is_taken_back() -> None:
+    guard, approver = guard_of("always")
+    first = one("post", to=["anna@example.org"], text="hi")
+    guard.rule(first, occasion=occasion())
+    guard.call(first, 0, {"to": owner(["anna@example.org"]), "text": owner("hi")}, make_call())
+    again = one("post", to=["Anna@example.org"], text="other words")
+    ruling = guard.rule(again, occasion=occasion("e2"))
+    assert ruling == Ruling(
+        "allow", "you agreed to this for good (consent 1; `hearth policy consents` lists and revokes)", "consent.1"
+    )
+    assert (
+        guard.call(again, 0, {"to": owner(["Anna@example.org"]), "text": owner("other words")}, make_call()).data == 1
+    )
+    assert len(approver.questions) == 1
+    guard.rule(one("post", to=["ben@example.org"], text="hi"), occasion=occasion("e3"))
+    assert len(approver.questions) == 2
+
+
+def test_nothing_is_kept_for_good_before_the_call_is_made() -> None:
+    guard, approver = guard_of("always")
+    plan = one("post", to=["anna@example.org"], text="hi")
+    guard.rule(plan, occasion=occasion())
+    guard.rule(one("post", to=["anna@example.org"], text="hi"), occasion=occasion("e2"))
+    assert len(approver.questions) == 2
+
+
+def test_an_answer_for_good_is_tried_on_real_values_where_a_reference_brings_them() -> None:
+    guard, approver = guard_of("always")
+    plan = Plan((Step("look_up", {"name": "Anna"}), Step("post", {"to": [Ref(0)], "text": "hi"})))
+    known = {"to": Value(["Anna@example.org"], OWNER.join(Label(frozenset({"device"})))), "text": owner("hi")}
+    guard.rule(plan, occasion=occasion())
+    guard.call(plan, 1, known, make_call())
+    again = Plan(plan.steps)
+    assert guard.rule(again, occasion=occasion("e2")).verdict == "allow"
+    assert guard.admit(again, 1, known, make_call()).verdict == "allow"
+    other = {**known, "to": Value(["Ben@example.org"], known["to"].label)}
+    assert guard.admit(again, 1, other, make_call()).verdict == "ask"
+    assert len(approver.questions) == 1
+
+
+def test_a_never_denies_the_same_call_from_then_on_without_asking() -> None:
+    guard, approver = guard_of("never")
+    assert guard.rule(one("post", to=["m@example.net"]), occasion=occasion()).reason == "you said no"
+    again = guard.rule(one("post", to=["M@example.net"]), occasion=occasion("e2"))
+    assert (again.verdict, again.rule) == ("deny", "consent.1")
+    assert len(approver.questions) == 1
+    guard.rule(one("post", to=["anna@example.org"]), occasion=occasion("e3"))
+    assert len(approver.questions) == 2
+
+
+def test_no_answer_for_good_lifts_a_rule_that_denies() -> None:
+    guard, _ = guard_of("always")
+    plan = one("post", to=["anna@example.org"])
+    guard.rule(plan, occasion=occasion())
+    guard.call(plan, 0, {"to": owner(["anna@example.org"])}, make_call())
+    strict = Monitor({"post": post}, Policy({"post": Rule("deny", "never")}), FixedApprover(True), guard._records)
+    assert strict.rule(one("post", to=["anna@example.org"]), occasion=occasion()).reason == "never"
+
+
+def test_a_rule_on_rates_counts_calls_and_asks_when_they_are_used_up() -> None:
+    rule = OrderedRule(tools=("post",), ruling="allow", at_most=Rate(calls=2, per="hour"))
+    approver = FixedApprover(False)
+    guard = Monitor({"post": post}, Policy.from_settings({}, {"post": post.spec}, [rule]), approver)
+    for n in range(2):
+        plan = one("post", to=[f"p{n}@example.org"])
+        assert guard.rule(plan, occasion=occasion()).verdict == "allow"
+        guard.call(plan, 0, {"to": owner([f"p{n}@example.org"])}, make_call())
+    assert guard.rule(one("post", to=["c"]), occasion=occasion()).verdict == "deny"
+    later = Occasion(make_call().now + dt.timedelta(hours=2), make_call().workspace)
+    assert guard.rule(one("post", to=["c"]), occasion=later).verdict == "allow"
+
+
+def test_a_warrant_is_asked_about_values_that_only_the_run_brings() -> None:
+    request = Request("post hi to Anna", make_call().now)
+    tools = KnownTools({t.spec.name: t.spec for t in (look_up, read_message, post)})
+    guard, approver = guard_of("no", {"post": Rule("allow")})
+    plan = Plan((Step("look_up", {"name": "Anna"}), Step("post", {"to": [Ref(0)], "text": "hi"})))
+    guard.rule(plan, occasion=occasion("e1", Warrant.of(request, tools, None, plan)))
+    foreign = {"to": Value(["x@evil.example"], OWNER), "text": owner("hi")}
+    ruling = guard.admit(plan, 1, foreign, make_call())
+    assert ruling.verdict == "ask"
+    assert ruling.rule.startswith("warrant.")
+    assert approver.questions == []
 
 
 # ── Undo ──────────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,0 +1,105 @@
+"""Standing answers: narrow, expiring, revocable, and never wider than what was agreed to."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+
+import pytest
+
+from hearth.errors import NotFound
+from hearth.guard.consents import LASTS, Consents
+from hearth.guard.labels import Value, label_of
+from hearth.store import Store
+from hearth.testing import FIXED_NOW
+from hearth.types import OWNER, Parameter, Plain, ToolSpec
+
+PAY = ToolSpec(
+    "pay",
+    "Pay.",
+    (
+        Parameter("to", "list[EmailAddress]", is_sink=True),
+        Parameter("amount", "number"),
+        Parameter("text", "text", is_required=False),
+        Parameter("speed", "text", is_required=False, enum=("slow", "fast")),
+        Parameter("file", "FilePath", is_required=False),
+    ),
+    effect="send",
+)
+GOOD: dict[str, Plain] = {"to": ["anna@example.org", "ben@example.org"], "amount": 20, "text": "hi", "speed": "slow"}
+MESSAGE = label_of("message")
+
+
+def values(source: dict[str, str] | None = None, **changed: Plain) -> dict[str, Value]:
+    found = {name: Value(data, OWNER) for name, data in {**GOOD, **changed}.items() if data is not None}
+    for name, origin in (source or {}).items():
+        found[name] = Value(found[name].data, OWNER.join(label_of(origin)))
+    return found
+
+
+@pytest.fixture
+def consents(store: Store) -> Consents:
+    return Consents(store)
+
+
+@pytest.mark.parametrize(
+    ("call", "is_covered"),
+    [
+        (lambda: values(), True),
+        (lambda: values(text="something else", amount=5), True),
+        (lambda: values(to=["BEN@example.org", "anna@example.org"]), True),
+        (lambda: values(text=None), True),
+        (lambda: values(amount=20.5), False),
+        (lambda: values(amount=-100), False),
+        (lambda: values(to=["anna@example.org"]), False),
+        (lambda: values(to=["anna@example.org", "mallory@example.net"]), False),
+        (lambda: values(to=["anna@example.org", "ben@еxample.org"]), False),
+        (lambda: values(speed="fast"), False),
+        (lambda: values(speed=None), False),
+        (lambda: values(file="a.txt"), False),
+        (lambda: values({"text": "message"}), False),
+        (lambda: values({"to": "web"}), False),
+    ],
+)
+def test_what_an_agreement_covers(consents: Consents, call: Callable[[], dict[str, Value]], is_covered: bool) -> None:
+    kept = consents.keep(PAY, values(), "allow", frozenset({"default"}), FIXED_NOW)
+    found = consents.find(PAY, call(), "default", FIXED_NOW)
+    assert (found == kept) == is_covered
+    assert consents.find(PAY, call(), "warrant.licence", FIXED_NOW) is None, "another reason asks again"
+
+
+def test_a_never_denies_the_same_values_whatever_their_source_amount_or_reason(consents: Consents) -> None:
+    consents.keep(PAY, values(), "allow", frozenset({"default"}), FIXED_NOW)
+    never = consents.keep(PAY, values(), "deny", frozenset({"default"}), FIXED_NOW)
+    for call in (values(), values({"text": "web"}), values(amount=1e6)):
+        assert consents.find(PAY, call, "label", FIXED_NOW) == never
+    assert consents.find(PAY, values(to=["anna@example.org"]), "default", FIXED_NOW) is None
+
+
+def test_an_agreement_ends_by_itself_or_by_being_taken_back(store: Store, consents: Consents) -> None:
+    kept = consents.keep(PAY, values(), "allow", frozenset({"default"}), FIXED_NOW, "e1")
+    assert consents.find(PAY, values(), "default", FIXED_NOW + LASTS - dt.timedelta(seconds=1)) == kept
+    assert consents.find(PAY, values(), "default", FIXED_NOW + LASTS) is None
+    again = Consents(store)
+    assert again.all() == (kept,)
+    again.used(kept)
+    assert again.revoke(kept.number) == kept
+    assert again.find(PAY, values(), "default", FIXED_NOW) is None
+    assert not again.may_cover("pay", "default", FIXED_NOW)
+    with pytest.raises(NotFound, match="there is no consent 1; `hearth policy consents` lists"):
+        again.revoke(kept.number)
+    assert Consents(store).all()[0].is_revoked
+    assert Consents(store).all()[0].n_used == 1
+
+
+def test_it_says_what_it_covers(consents: Consents) -> None:
+    kept = consents.keep(PAY, values(), "allow", frozenset({"default"}), FIXED_NOW)
+    assert kept.said() == "pay(to = anna@example.org, ben@example.org, speed = slow, amount up to 20)"
+
+
+def test_without_a_store_it_lasts_as_long_as_the_process() -> None:
+    consents = Consents()
+    kept = consents.keep(PAY, values(), "allow", frozenset({"default"}), FIXED_NOW)
+    assert consents.find(PAY, values(), "default", FIXED_NOW) == kept
+    consents.revoke(kept.number)
+    assert consents.all() == ()
