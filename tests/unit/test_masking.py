@@ -49,7 +49,7 @@ def mask(text: str) -> Masked:
         ("I was born on 12.03.1985", "I was born on 13.01.1900"),
         ("customer number 4711-2233", "customer number 9900-0001"),
         ("ping 10.0.0.7", "ping 240.0.0.1"),
-        ("ask Acme Widgets", "ask Acme Widgets"),  # without its legal form only `gathered` knows it
+        ("write to Acme Widgets GmbH", "write to Company1"),
         ("打电话给Mia吧", "打电话给Person1吧"),
     ],
 )
@@ -111,13 +111,13 @@ def test_ten_megabytes_take_time_in_step_with_their_length() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["1" * 200_000, "a" * 200_000, "@" * 50_000, "1 " * 100_000, "-" * 100_000, "+(" * 50_000, " " * 200_000, "a.b" * 50_000,
-             "Mia" * 50_000, "call " * 40_000, "street " * 30_000, ":" * 50_000, "pin " * 40_000, "9999 " * 40_000, "王" * 100_000]
+    "piece",
+    ["1", "a", "@", "1 ", "-", "+(", " ", "a.b", "Mia", "call ", "street ", ":", "pin ", "9999 ", "王", "a@", "12.", "1900-01-13", "Person1 "],
 )  # fmt: skip
-def test_no_run_of_anything_takes_long(text: str) -> None:
+def test_no_run_of_anything_takes_long(piece: str) -> None:
     started = time.process_time()
-    mask(text)
-    assert time.process_time() - started < 10
+    mask(piece * (100_000 // len(piece)))
+    assert time.process_time() - started < 5
 
 
 # ── What comes back ───────────────────────────────────────────────────────────────────────────────────────
@@ -191,7 +191,6 @@ def test_a_planner_knows_stand_ins_of_people_and_nothing_else() -> None:
 
 
 def test_a_text_made_of_stand_ins_is_masked_with_words_it_does_not_hold() -> None:
-    text = "2001:db8::1 https://site2.masked.example/+1 202 555 01 Mia 10.0.0.1 Xbbbbb"
-    masked = mask(text)
-    assert masked.stand_ins.nonce
+    masked = mask("DE89 3704 0044 0532 0130 00ssn 123-45-6789 Mia Xbbbbb")
+    assert masked.stand_ins.nonce == "Xbbbbc"
     assert "Mia" not in masked.text

@@ -216,6 +216,8 @@ def _apart(text: str, found: Collection[Found]) -> list[Found]:
         if start >= end:
             continue
         low = whole[-1].end if whole else 0
+        if end <= low:
+            continue
         start = max(start, low)
         while start > low and _is_word(text[start - 1]):
             start -= 1

@@ -200,7 +200,8 @@ _CUES = frozenset(
     "sag schreib name is by about see via".split()
 )
 _AUXILIARIES = frozenset("i you we they he she it the there my this that be not a an me us your his her their".split())
-_LEAST_FUZZY = 6
+_LEAST_FUZZY, _MOST_FUZZY = 6, 30
+"""Letters of a name in which one may be wrong."""
 
 
 @dataclass(slots=True)
@@ -240,7 +241,7 @@ class OwnerNames:
                 index.starts.setdefault(key[0], []).append((key, name.kind))
                 if len(key) > 1 and len("".join(key)) > 5:
                     index.joined.setdefault("".join(key), name.kind)
-                if len(key) == 1 and name.kind == "person" and len(key[0]) >= _LEAST_FUZZY and key[0].isalpha():
+                if len(key) == 1 and name.kind == "person" and _LEAST_FUZZY <= len(key[0]) <= _MOST_FUZZY and key[0].isalpha():
                     for less in (key[0], *_without_one(key[0])):
                         index.deletes.setdefault(less, set()).add(key[0])
         for options in index.starts.values():
@@ -298,7 +299,7 @@ class OwnerNames:
             for key, kind in starts.get(whole, ()):
                 if len(key) == 1 and len(whole) > 3:
                     return kind, at + 2
-        if len(word) < _LEAST_FUZZY - 1 or not self._index.deletes or word in _WORDS_TOO:
+        if not _LEAST_FUZZY - 1 <= len(word) <= _MOST_FUZZY or not self._index.deletes or word in _WORDS_TOO:
             return None
         first = text[said.starts[at]]
         is_cued = at > 0 and folded[at - 1] in _CUES
