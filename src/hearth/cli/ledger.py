@@ -19,6 +19,7 @@ from hearth.terminal import clean, short
 if TYPE_CHECKING:
     from hearth.guard.chain import Entry, Head, Verdict
     from hearth.guard.ledger import Ledger
+    from hearth.store import Store
 
 _N_FAULTS_SHOWN = 10
 
@@ -42,7 +43,7 @@ def ledger() -> None:
 @click.pass_obj
 def show(invocation: Invocation, episode: str, n_bytes: int, limit: int, as_json: bool) -> None:
     """List what left: when, to whom, how much, why, and what stand-ins stood for."""
-    with opened_ledger(invocation.home) as record:
+    with _opened(invocation.home) as record:
         if episode:
             entries = list(record.entries(episode=episode))
             if not entries:
@@ -80,7 +81,7 @@ def verify(invocation: Invocation, path: Path | None, kept: str, as_json: bool) 
         with _progress(_n_lines(path), "Checking") as progress:
             verdict = verify_file(path, progress, known)
     else:
-        with opened_ledger(invocation.home) as record, _progress(record.head().count, "Checking") as progress:
+        with _opened(invocation.home) as record, _progress(record.head().count, "Checking") as progress:
             verdict = record.verify(progress, known)
     if as_json:
         print_json({"whole": verdict.is_whole, **asdict(verdict), "head": str(verdict.head)})
@@ -98,7 +99,7 @@ def export(invocation: Invocation, target: Path, as_json: bool) -> None:
 
     It holds everything that left, and what stand-ins stood for: only you can read the file.
     """
-    with opened_ledger(invocation.home) as record, _progress(record.head().count, "Writing") as progress:
+    with _opened(invocation.home) as record, _progress(record.head().count, "Writing") as progress:
         head = record.export(target, progress)
     if as_json:
         print_json({"file": str(target), "count": head.count, "head": str(head)})
@@ -171,22 +172,29 @@ def _entries(n: int) -> str:
 
 
 @contextlib.contextmanager
-def opened_ledger(home: Path) -> Iterator[Ledger]:
-    """The ledger of a home, also while an agent runs on it."""
-    from hearth.guard.ledger import Ledger
+def opened_record(home: Path) -> Iterator[Store]:
+    """The database of a home, also while an agent runs on it. Raises: ConfigError: There is none."""
     from hearth.store import Store
 
     if not (home / "hearth.db").exists():
         raise errors.ConfigError(f"no record in {str(home)!r}; make a home there with `hearth init`")
     with Store.open(home / "hearth.db") as store:
+        yield store
+
+
+@contextlib.contextmanager
+def _opened(home: Path) -> Iterator[Ledger]:
+    from hearth.guard.ledger import Ledger
+
+    with opened_record(home) as store:
         yield Ledger(store)
 
 
 def _check_episode(home: Path, id: str) -> None:
-    from hearth.agent import open_trace
+    from hearth.trace import Trace
 
-    with open_trace(home) as trace:
-        if not trace.has(id):
+    with opened_record(home) as store:
+        if not Trace(store).has(id):
             raise errors.NotFound(f"no episode {id!r}; `hearth history` lists the ones there are")
 
 

@@ -10,6 +10,7 @@ import click
 
 from hearth import errors
 from hearth.cli.invocation import Invocation, as_json, print_json
+from hearth.cli.ledger import opened_record
 from hearth.plan_text import argument_text, mark, moment_text
 from hearth.terminal import clean, short, wrapped
 from hearth.types import Argument, Asked, Episode, Label, Plain, Plan, Ref, Ruling, Step, StepResult
@@ -69,13 +70,12 @@ def why(invocation: Invocation, id: str, step: int | None, as_json: bool) -> Non
 
     Every sentence rests on what was written down while it happened; nothing is asked of a model.
     """
-    from hearth.agent import open_trace
     from hearth.guard.ledger import Ledger
-    from hearth.store import Store
+    from hearth.trace import Trace
 
-    with open_trace(invocation.home) as trace:
+    with opened_record(invocation.home) as store:
+        trace = Trace(store)
         episode, calls = trace.episode(id), trace.calls(id)
-    with Store.open(invocation.home / "hearth.db") as store:
         rests_on = episode.plan.rests_on if episode.plan else ()
         left = tuple(Ledger(store).entries(episode=id))
         record = Record(episode, dict(_by_step(calls)), _demonstrations(store, rests_on), left)
