@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - a table with one row a tool
 """The 74 tools of AgentDojo as Hearth's guard needs them: effect, types, sinks, and where results come from.
 
 Data, one row a tool. A parameter is `name:type`, with `!` for a sink and `?` for one that may be left out; a field of a

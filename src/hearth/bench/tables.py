@@ -93,6 +93,41 @@ def continual_lines(document: Mapping[str, Any]) -> list[str]:
     return lines + [_line("left out", [f"{name}: {reason}"]) for name, reason in d["left_out"].items()]
 
 
+_INJECTION = ("utility_no_ask", "utility_one_ask", "approvals_per_task", "asr_worst", "any_write")
+
+
+def injection_lines(document: Mapping[str, Any]) -> list[str]:
+    """Tasks and attacks past the guard, between its bounds, then suite by suite."""
+    d = document
+    heads = ["", "unasked", "≤ 1 question", "questions a task", "attacks succeed", "attacks write"]
+    rows = [
+        [name, *(_share(d[f"{prefix}{key}"], key) for key in _INJECTION)]
+        for name, prefix in (
+            ("floor: every write asks", "floor_"),
+            ("warrant: the request's words", ""),
+            ("warrant: a plan made before reading", "plan_"),
+            ("no guard", "none_"),
+        )
+        if f"{prefix}asr_worst" in d
+    ]
+    if len(d["by_suite"]) > 1:
+        rows += [[f"  {name}", *(_share(keys[key], key) for key in _INJECTION)] for name, keys in d["by_suite"].items()]
+    lines = [
+        f"{d['data']}: {d['n_tasks']} tasks, {d['n_pairs']} pairs of a task and an attack",
+        "",
+        *_aligned([heads, *rows]),
+        "",
+    ]
+    if d.get("left_out"):
+        reasons = [f"{name} ({reason})" for name, reason in d["left_out"].items()]
+        lines.append(_line("left out", [f"{d['n_pairs_left_out']} pairs: {'; '.join(reasons)}"]))
+    return [*lines, _line("cost", [f"{d['wall_s']:.0f} s, {d['cpu_s']:.0f} CPU-seconds"])]
+
+
+def _share(value: float, key: str) -> str:
+    return f"{value:.2f}" if key == "approvals_per_task" else f"{100 * value:.1f} %"
+
+
 def _number(value: float | None, *, sign: bool = False) -> str:
     if value is None:
         return _NO

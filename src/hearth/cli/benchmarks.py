@@ -172,3 +172,37 @@ def bipia(attacks: Path, contexts: Path, out: Path, pairs: int, seed: int) -> No
     document = measure_bipia(attacks, contexts, MiniLMEncoder.open(), seed=seed, n_pairs=pairs)
     write_json(out, document)
     click.echo(clean("\n".join([*bipia_lines(document), f"{'written to':<14}{out}"])))
+
+
+@bench.command()
+@click.option(
+    "--suite",
+    type=click.Choice(["agentdojo", "own"]),
+    required=True,
+    help="AgentDojo's four suites, or Hearth's own tasks and attacks over its real tools.",
+)
+@click.option("--tasks", type=_FILE, metavar="JSONL", help="With own: another set than the shipped one.")
+@click.option("--json", "out", type=_FILE, required=True, metavar="OUT", help="Where the result goes.")
+def injection(suite: str, tasks: Path | None, out: Path) -> None:
+    """Replay tasks and attacks past the guard, planner fully hijacked.
+
+    Prints a table between a floor (every write asks) and no guard, and writes flat JSON. No language model is asked.
+    AgentDojo is an extra: `pip install --no-deps -r requirements-agentdojo.lock`.
+    """
+    from hearth.bench.progress import Progress
+    from hearth.bench.record import check_writable, write_json
+    from hearth.bench.suites.injection import measure_agentdojo, measure_own
+    from hearth.bench.tables import injection_lines
+    from hearth.models.encoder import MiniLMEncoder
+
+    check_writable(out)
+    if tasks is not None and suite != "own":
+        raise click.UsageError("--tasks goes with --suite own; AgentDojo brings its own tasks")
+    progress = Progress(sys.stderr)
+    encoder = MiniLMEncoder.open()
+    if suite == "own":
+        document = measure_own(encoder, tasks, progress=progress)
+    else:
+        document = measure_agentdojo(encoder, progress=progress)
+    write_json(out, document)
+    click.echo(clean("\n".join([*injection_lines(document), f"{'written to':<14}{out}"])))

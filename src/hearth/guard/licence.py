@@ -1,10 +1,10 @@
 """What a request's own words license: which tools with an effect may be called, and how often.
 
-A request is cut at its sentences and verbs. A verb counts where it is said as a wish: at the head of a sentence or clause,
-after `to`, `please`, `can you`. Nouns ("the emails"), the past ("he sent"), and what comes after "don't" license nothing.
-A verb belongs to classes of deeds (send, create, change, …), and so do the verbs in a tool's name and description. Of the
-tools that share a class with the verb, those nearest to the clause are licensed: nearest by the nouns both speak of and by
-the sentence encoder. Numerals, lists of names, `each` and plurals say how often.
+A request is cut at its sentences and verbs. A verb counts where it is said as a wish: at the head of a sentence or
+clause, after `to`, `please`, `can you`. Nouns ("the emails"), the past ("he sent"), and what comes after "don't"
+license nothing. A verb belongs to classes of deeds (send, create, change, …), and so do the verbs in a tool's name and
+description. Of the tools that share a class with the verb, those nearest to the clause are licensed: nearest by the
+nouns both speak of and by the sentence encoder. Numerals, lists of names, `each` and plurals say how often.
 
 Covered: English. A tool whose texts share no deed with the request is not licensed, whatever data say.
 Not covered: other languages (nothing is licensed, so everything asks); two tools of one deed for one thing (delete this
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hearth.guard.roles import element_type
-from hearth.guard.words import content_words, folded, stem, words
+from hearth.guard.words import content_words, folded, stem, word_set, words
 from hearth.types import ToolSpec
 
 if TYPE_CHECKING:
@@ -41,9 +41,11 @@ _CLASSES: Mapping[str, str] = {
     "answer let share draft contact e-mail say report",
     "add": "add append put insert include attach write note place",
     "create": "create make schedule set book reserve plan organize organise arrange write save record register "
-    "remember remind log note put add start open keep jot copy generate store block post publish need want like wake rent hire arrange make do",
-    "change": "update change modify edit move reschedule rename adjust set correct fix mark complete postpone push shift "
-    "replace increase decrease raise lower switch reset tick finish snooze delay bring turn put extend shorten amend",
+    "remember remind log note put add start open keep jot copy generate store block post publish need want like wake "
+    "rent hire do",
+    "change": "update change modify edit move reschedule rename adjust set correct fix mark complete postpone push "
+    "shift replace increase decrease raise lower switch reset tick finish snooze delay bring turn put extend shorten "
+    "amend",
     "delete": "get delete remove cancel erase clear empty drop discard trash kick take throw strike scrap cross",
     "pay": "pay transfer refund wire reimburse settle return send",
     "invite": "invite add include bring",
@@ -54,54 +56,52 @@ _DEEDS: dict[str, frozenset[str]] = {}
 for _name, _listed in _CLASSES.items():
     for _word in _listed.split():
         _DEEDS[_word] = _DEEDS.get(_word, frozenset()) | {_name}
-_NOUNISH = frozenset(
+_NOUNISH = word_set(
     "email mail message text post share note record book file schedule plan log copy update change transfer refund "
-    "answer reply draft place order start mark address block return e-mail contact set rent hire report like".split()
+    "answer reply draft place order start mark address block return e-mail contact set rent hire report like"
 )
 """Verbs that are nouns as often: they count in the middle of a clause only before an object."""
-_OPENERS = frozenset(
-    "and then also please to you just now next finally afterwards or ok okay so kindly me let's".split()
-)
-_OBJECTS = frozenset(
+_OPENERS = word_set("and then also please to you just now next finally afterwards or ok okay so kindly me let's")
+_OBJECTS = word_set(
     "a an the my your his her our their its this that these those it them him me us everyone everybody all any some "
-    "each every another both one two three to also back out".split()
+    "each every another both one two three to also back out"
 )
-_DETERMINERS = frozenset("a an the my your his her our their its this that these those each every any some no".split())
-_TO_OWNER = frozenset("tell let give text message show say answer write report".split())
+_DETERMINERS = word_set("a an the my your his her our their its this that these those each every any some no")
+_TO_OWNER = word_set("tell let give text message show say answer write report")
 """Verbs that ask for no more than an answer when `me` or `us` follows."""
-_REPORTED = frozenset("asked told wants wanted asks tells reminded said".split())
+_REPORTED = word_set("asked told wants wanted asks tells reminded said")
 """After them, `me to …` is what somebody else wishes."""
-_WISHING = frozenset("i i'd i’d we we'd would".split())
-_UNITS = frozenset(
+_WISHING = word_set("i i'd i’d we we'd would")
+_UNITS = word_set(
     "seconds minutes hours days weeks months years times percent euros dollars pounds degrees o'clock words lines "
-    "people guests persons pieces nights".split()
+    "people guests persons pieces nights"
 )
-_NEGATIONS = frozenset("not never without don't dont don’t doesn't shouldn't mustn't".split())
-_ALL = frozenset("each every all everyone everybody both".split())
+_NEGATIONS = word_set("not never without don't dont don’t doesn't shouldn't mustn't")
+_ALL = word_set("each every all everyone everybody both")
 _PARTICLED = {
     "get": frozenset({"rid"}),
-    "need": frozenset("a an another".split()),
-    "want": frozenset("a an another".split()),
-    "like": frozenset("a an another".split()),
-    "do": frozenset("transfer payment booking reservation".split()),
-    "take": frozenset("off out away down back".split()),
-    "throw": frozenset("out away".split()),
-    "cross": frozenset("off out".split()),
-    "strike": frozenset("off out".split()),
-    "give": frozenset("access permission permissions rights me her him them".split()),
-    "keep": frozenset("in that".split()),
-    "jot": frozenset("down this that".split()),
-    "bring": frozenset("forward in".split()),
-    "turn": frozenset("on off up down".split()),
+    "need": word_set("a an another"),
+    "want": word_set("a an another"),
+    "like": word_set("a an another"),
+    "do": word_set("transfer payment booking reservation"),
+    "take": word_set("off out away down back"),
+    "throw": word_set("out away"),
+    "cross": word_set("off out"),
+    "strike": word_set("off out"),
+    "give": word_set("access permission permissions rights me her him them"),
+    "keep": word_set("in that"),
+    "jot": word_set("down this that"),
+    "bring": word_set("forward in"),
+    "turn": word_set("on off up down"),
 }
 """Verbs that say a deed only together with one of these words, which may stand a few words on."""
-_NOT_VERBS_BEFORE = frozenset("from of about is was are were has have for".split())
+_NOT_VERBS_BEFORE = word_set("from of about is was are were has have for")
 """After these words at the head of a sentence, what stands before them is a noun: "mail from Ben"."""
 _NUMERALS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10}
 
 _THINGS = (
-    "event meeting appointment calendar lunch dinner breakfast brunch coffee class trip reunion call participant invite "
-    "attendee agenda session visit checkup",
+    "event meeting appointment calendar lunch dinner breakfast brunch coffee class trip reunion call participant "
+    "invite attendee agenda session visit checkup",
     "file document doc docx pdf list spreadsheet folder drive report xlsx txt pptx presentation sheet minutes",
     "email mail inbox reply sender newsletter",
     "transaction payment money bill rent account refund transfer invoice order iban fee difference balance share bank "
@@ -165,7 +165,7 @@ def wishes_of(text: str) -> tuple[Wish, ...]:
     for sentence in _SENTENCE.split(text):
         tokens = _TOKEN.findall(sentence)
         low = [folded(token).strip(".!?;\"'“”‘’") if not _is_quoted(token) else "" for token in tokens]
-        places = [k for k in range(len(low)) if _is_wish(low, tokens, k)]
+        places = [k for k in range(len(low)) if _is_wish(low, k)]
         if not places:
             continue
         for place, following in pairwise([*places, len(low)]):
@@ -181,7 +181,7 @@ def _is_quoted(token: str) -> bool:
     return len(token) > 2 and token[0] in "'\"‘“" and token[-1] in "'\"’”"
 
 
-def _is_wish(low: Sequence[str], tokens: Sequence[str], k: int) -> bool:
+def _is_wish(low: Sequence[str], k: int) -> bool:
     word = low[k]
     if word not in _DEEDS:
         return False
@@ -255,6 +255,17 @@ class KnownTools:
             for name in self._names
         }
         """Ids of what a tool finishes: to send a draft belongs to what made it."""
+        sent_ids = _id_types(
+            p.type for spec in self.specs.values() if spec.effect == "send" for p in spec.parameters if p.is_sink
+        )
+        self.outgoing = frozenset(
+            name
+            for name in self._names
+            if self.specs[name].effect == "send"
+            or any(p.is_sink for p in self.specs[name].parameters)
+            or self._makes[name] & sent_ids
+        )
+        """Tools whose texts reach somebody else, at once or as a draft that another tool sends."""
         texts = [f"{name.replace('_', ' ')}: {_first_sentence(self.specs[name])}" for name in self._names]
         self._vectors = encoder.encode(texts) if encoder is not None and texts else None
 

@@ -1,9 +1,9 @@
 """What a tool's parameters and result fields mean to a guard, read from its spec alone.
 
 A parameter is a recipient, a target (a record to act on), a link, an amount, a secret, a name (a title for something
-new), a place in the owner's folder, content, or free (times, switches, counts: nothing a value could steer). Types decide
-first, then `is_sink`, then the parameter's name. A tool nobody described well gets the stricter reading: an unknown nominal
-type is a target.
+new), a place in the owner's folder, content, or free (times, switches, counts: nothing a value could steer). Types
+decide first, then `is_sink`, then the parameter's name. A tool nobody described well gets the stricter reading: an
+unknown nominal type is a target.
 
 Covered: nested lists and records (an attachment's `file_id` is a target).
 Not covered: what a free text means; switches and choices from a list (read or write rights), which are free.
@@ -23,7 +23,7 @@ Role = Literal["recipient", "target", "link", "amount", "secret", "name", "place
 ADDRESS_TYPES = frozenset({"EmailAddress", "PhoneNumber", "Account", "Handle", "PostalAddress"})
 """Values that say where something goes."""
 _NAME_WORDS = frozenset({"title", "subject", "name", "filename", "file_name", "label", "heading", "list"})
-_AMOUNT_WORDS = frozenset({"amount", "price", "sum", "total"})
+AMOUNT_WORDS = frozenset({"amount", "price", "sum", "total"})
 _SECRET_WORDS = frozenset({"password", "passcode", "pin", "secret", "token", "passphrase"})
 _FREE_TYPES = frozenset({"integer", "number", "boolean", "date", "time", "datetime", "duration"})
 _AUTHOR_WORDS = frozenset({"sender", "owner", "organizer", "organiser", "from", "author", "creator", "shared_by"})
@@ -56,7 +56,7 @@ def _role(name: str, type_name: str, is_sink: bool, effect: str, source: str) ->
         return "query" if source == "web" and kind not in _FREE_TYPES else "free"
     if low in _SECRET_WORDS or kind == "Secret":
         return "secret"
-    if kind == "Money" or (low in _AMOUNT_WORDS and kind in ("number", "integer")):
+    if kind == "Money" or (low in AMOUNT_WORDS and kind in ("number", "integer")):
         return "amount"
     if kind in ADDRESS_TYPES:
         return "recipient"

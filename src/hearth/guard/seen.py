@@ -1,7 +1,7 @@
 """What tools returned during one request, as evidence for where a value may come from.
 
-A record counts as the one the owner meant when the request names it (a title, a name, an address, an amount), when it is
-the only result of a call whose arguments are the request's own words, when the request says which of a list by a
+A record counts as the one the owner meant when the request names it (a title, a name, an address, an amount), when it
+is the only result of a call whose arguments are the request's own words, when the request says which of a list by a
 superlative ("the largest file"), or when it says all of them ("everyone in the channel"). Two records that fit equally
 well fit neither.
 
@@ -30,22 +30,22 @@ from hearth.guard.roles import (
     is_label,
     is_structured,
 )
-from hearth.guard.words import content_words, folded, has_invisible, is_in, numbers, stem, words
+from hearth.guard.words import amounts, content_words, folded, has_invisible, is_in, stem, word_set, words
 from hearth.types import Plain, Request, ToolSpec
 
-_UNIVERSAL = frozenset("each every all everyone everybody both them".split())
-_LARGEST = frozenset("largest biggest longest highest greatest most maximum max heaviest larger bigger higher".split())
-_SMALLEST = frozenset("smallest shortest lowest least fewest minimum min lightest smaller lower".split())
-_LATEST = frozenset("latest newest recent last".split())
-_EARLIEST = frozenset("earliest oldest first next".split())
-_BEST = frozenset("best top highest-rated".split())
-_WORST = frozenset("worst lowest-rated".split())
-_DEAREST = frozenset("priciest expensive".split())
-_CHEAPEST = frozenset("cheapest".split())
-_SIZE_FIELDS = frozenset("size size_bytes length amount count n duration number".split())
-_PRICE_FIELDS = frozenset("price price_min price_max price_per_day price_per_person amount cost fee".split())
-_PAID_FIELDS = frozenset("amount total".split())
-_RATING_FIELDS = frozenset("rating score stars".split())
+_UNIVERSAL = word_set("each every all everyone everybody both them")
+_LARGEST = word_set("largest biggest longest highest greatest most maximum max heaviest larger bigger higher")
+_SMALLEST = word_set("smallest shortest lowest least fewest minimum min lightest smaller lower")
+_LATEST = word_set("latest newest recent last")
+_EARLIEST = word_set("earliest oldest first next")
+_BEST = word_set("best top highest-rated")
+_WORST = word_set("worst lowest-rated")
+_DEAREST = word_set("priciest expensive")
+_CHEAPEST = word_set("cheapest")
+_SIZE_FIELDS = word_set("size size_bytes length amount count n duration number")
+_PRICE_FIELDS = word_set("price price_min price_max price_per_day price_per_person amount cost fee")
+_PAID_FIELDS = word_set("amount total")
+_RATING_FIELDS = word_set("rating score stars")
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
 _THAN = re.compile(r"\b\w+er\s+than\b")
 """A bound ("rated higher than 4") chooses nothing."""
@@ -185,7 +185,7 @@ def _record(spec: ToolSpec, item: Plain, result: Value, owner: Owner) -> Record:
 
 @cache
 def _kind_words(returns: str) -> frozenset[str]:
-    """Stems of the words of a type: `hotel` and `name` of `list[HotelName]` describe any hotel, so they describe none."""
+    """Stems of the words of a type: `hotel` and `name` of `list[HotelName]` describe any hotel, so they tell none."""
     return frozenset(stem(word) for word in words(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", element_type(returns))))
 
 
@@ -212,11 +212,11 @@ class _Part:
 
     text: str
     stems: frozenset[str]
-    numbers: frozenset[float]
+    amounts: frozenset[float]
 
     @classmethod
     def of(cls, text: str) -> _Part:
-        return cls(folded(text), content_words(text), frozenset(numbers(text)))
+        return cls(folded(text), content_words(text), frozenset(amounts(text)))
 
     def score(self, record: Record) -> float:
         """How much of it speaks of this record: shared words; whole names, addresses and amounts count more."""
@@ -225,7 +225,7 @@ class _Part:
             score += 2
         if any(len(atom.value) > 4 and is_in(atom.value, self.text) for atom in record.atoms):
             score += 3
-        if any(value in self.numbers and name in _PAID_FIELDS for name, value in record.measures.items()):
+        if any(value in self.amounts and name in _PAID_FIELDS for name, value in record.measures.items()):
             score += 1.5
         return score
 
@@ -243,7 +243,7 @@ class Evidence:
         self.stems = content_words(said)
         self._parts = tuple(_Part.of(part) for part in _SENTENCE.split(said) if part.strip())
         self.words = frozenset(words(_THAN.sub(" ", self.text)))
-        self.numbers = frozenset(numbers(said))
+        self.amounts = frozenset(amounts(said))
         self.results: list[Result] = []
 
     def add(self, spec: ToolSpec, arguments: Mapping[str, Plain], result: Value) -> None:

@@ -1,8 +1,8 @@
 """Per-request least privilege: what one request licenses, call by call, even if the planner is in a stranger's hands.
 
 A warrant is made from the request before any data is read: with a plan, the plan's calls, counts and argument sources;
-without one, what the request's own words license (`guard.licence`). Each call is judged against it and against what tools
-returned so far (`guard.seen`). Anything beyond is asked.
+without one, what the request's own words license (`guard.licence`). Each call is judged against it and against what
+tools returned so far (`guard.seen`). Anything beyond is asked.
 
     warrant = Warrant.of(request, KnownTools(specs, encoder), owner)
     ruling = warrant.judge("send_mail", {"to": Value(["ben@example.com"], label)})
@@ -13,8 +13,8 @@ The rules, in order; each is named in the ruling:
 - `tool`: the tool is not known to this warrant.
 - `licence`: the request does not ask for this kind of deed, or not so often.
 - `recipient`: an address, account, handle or place data goes to stands in the request, or in a structured first-party
-  field of a record the owner means (`guard.seen`), or belongs to the one contact the request names, or is where an answer
-  or a refund goes back to.
+  field of a record the owner means (`guard.seen`), or belongs to the one contact the request names, or is where an
+  answer or a refund goes back to.
 - `self`: the owner's own address is a recipient only where the request says so or a whole list is taken over.
 - `target`: the record acted on is one the owner means, or was made by an earlier call of this request.
 - `link`: an address of a page to read or write, and any link, account or address inside an outgoing text, stands in the
@@ -25,9 +25,9 @@ The rules, in order; each is named in the ruling:
 - `query`: what is asked of the open web are the request's own words.
 
 Covered: a planner that was taken over; data in any field of a result; look-alike letters, invisible characters.
-Not covered: the wording of a text to a recipient the owner named (only its links, accounts and addresses are looked at);
-times, switches and choices; reading the owner's own records; a record whose title a stranger wrote so that it fits the
-request best and alone; several deeds that are harmless one by one.
+Not covered: the wording of a text to a recipient the owner named (only its links, accounts and addresses are looked
+at); times, switches and choices; reading the owner's own records; a record whose title a stranger wrote so that it fits
+the request best and alone; several deeds that are harmless one by one.
 """
 
 from __future__ import annotations
@@ -36,19 +36,21 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from hearth.guard.labels import Value
 from hearth.guard.licence import KnownTools, Licence
-from hearth.guard.roles import ADDRESS_TYPES, Role, Sensitive, element_type, sensitive_values
-from hearth.guard.seen import Evidence, Owner
-from hearth.guard.words import content_words, folded, has_invisible, stem, words
+from hearth.guard.roles import ADDRESS_TYPES, AMOUNT_WORDS, Sensitive, element_type, sensitive_values
+from hearth.guard.seen import Evidence, Owner, Record
+from hearth.guard.words import content_words, folded, has_invisible, stem, word_set, words
 from hearth.types import Argument, Plain, Plan, Ref, Request, Ruling, Step, ToolSpec
 
-_BACK = frozenset(map(stem, "reply respond answer refund return reimburse".split()))
+_BACK = frozenset(map(stem, word_set("reply respond answer refund return reimburse")))
 _BACK_PHRASES = re.compile(r"\b(?:send|pay|give|write|transfer)\b(?:\s+\w+){0,2}\s+back\b")
 _SELF = re.compile(
-    r"\b(?:to|for|with)\s+(?:me|myself)\b|\b(?:e-?mail|send|forward|text|message|remind|cc|bcc|invite|include)\s+(?:it\s+to\s+)?"
-    r"(?:me|myself)\b|\bmy\s+(?:own\s+)?(?:e-?mail|address|account|inbox|number|phone)\b"
+    r"\b(?:to|for|with)\s+(?:me|myself)\b"
+    r"|\b(?:e-?mail|send|forward|text|message|remind|cc|bcc|invite|include)\s+(?:it\s+to\s+)?(?:me|myself)\b"
+    r"|\bmy\s+(?:own\s+)?(?:e-?mail|address|account|inbox|number|phone)\b"
 )
 _LINK = re.compile(
     r"(?:[a-z][a-z0-9+.-]{1,11}:/{1,2}|hxxps?:|www\.)\S+|\b(?:[a-z0-9-]+\.)+[a-z]{2,24}(?:/\S*)?(?![\w@])",
@@ -56,10 +58,27 @@ _LINK = re.compile(
 )
 _ADDRESS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?:[ ]?[A-Z0-9]{2,4}){3,8}\b", re.IGNORECASE)
-_FILE_ENDINGS = frozenset(
-    "txt md pdf doc docx xls xlsx ppt pptx csv json xml html htm jpg jpeg png gif zip py ics vcf eml log".split()
+_FILE_ENDINGS = word_set(
+    "txt md pdf doc docx xls xlsx ppt pptx csv json xml html htm jpg jpeg png gif zip py ics vcf eml log"
 )
-_FILLERS = frozenset(map(stem, "new update follow regarding summary hello hi thanks thank information info".split()))
+_FILLERS = frozenset(map(stem, word_set("new update follow regarding summary hello hi thanks thank information info")))
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """One value of a call."""
+
+    spec: ToolSpec
+    one: Sensitive
+    arguments: Mapping[str, Plain]
+
+    @property
+    def text(self) -> str:
+        return str(self.one.value)
+
+    @property
+    def shown(self) -> str:
+        return f"{self.one.parameter} {self.text[:60]!r} of {self.spec.name}"
 
 
 class Warrant:
@@ -108,8 +127,7 @@ class Warrant:
         for one in sensitive_values(spec, plain):
             if self._is_planned(tool, one):
                 continue
-            reason = self._fault(spec, one, plain)
-            if reason:
+            if reason := self._fault(_Case(spec, one, plain)):
                 return Ruling("ask", reason, f"warrant.{self._rule_of(one, reason)}")
         return Ruling("allow", f"the request asks for {tool} with these values", "warrant")
 
@@ -148,63 +166,73 @@ class Warrant:
                 if one.value in _literals(argument):
                     return True
                 refs = Step("", {name: argument}).refs()
-                if any(self._is_as_planned(self._plan.steps[ref.step].tool, ref, one.value) for ref in refs):
+                if any(self._is_as_planned(self._plan.steps[ref.step].tool, ref, one) for ref in refs):
                     return True
         return False
 
-    def _is_as_planned(self, tool: str, ref: Ref, value: Plain) -> bool:
-        """Whether a value stands where the plan takes it from, in a field that no stranger wrote."""
+    def _is_as_planned(self, tool: str, ref: Ref, one: Sensitive) -> bool:
+        """Whether a value stands where the plan takes it from; what decides where data goes, in a trusted field."""
         wanted = ref.path[-1] if ref.path else None
+        is_key = one.role in ("target", "place")
         return any(
-            result.spec.name == tool and atom.is_trusted and wanted in (None, atom.field)
-            for result, _, atom in self._evidence.holding(str(value))
+            result.spec.name == tool and (atom.is_trusted or is_key) and wanted in (None, atom.field)
+            for result, _, atom in self._evidence.holding(str(one.value))
         )
 
-    def _fault(self, spec: ToolSpec, one: Sensitive, arguments: Mapping[str, Plain]) -> str:
-        if one.role == "amount":
-            return self._amount_fault(one.value, arguments)
-        text = str(one.value)
-        if not text.strip():
+    def _fault(self, case: _Case) -> str:
+        if not case.text.strip():
             return ""
-        shown = f"{one.parameter} {text[:60]!r} of {spec.name}"
-        check = _CHECKS[one.role]
-        return check(self, shown, text, spec, arguments)
+        match case.one.role:
+            case "recipient":
+                return self._recipient_fault(case)
+            case "target":
+                return self._target_fault(case)
+            case "place":
+                return "" if self._evidence.says(case.text) else self._target_fault(case)
+            case "link":
+                return self._link_fault(case)
+            case "amount":
+                return self._amount_fault(case)
+            case "secret":  # not shown: the question may be read by others
+                return "" if self._evidence.names(case.text) else f"{case.one.parameter} is not in the request"
+            case "name":
+                return self._name_fault(case)
+            case "query":
+                is_said = self._evidence.says(case.text)
+                return "" if is_said else f"{case.shown} asks the web for words that are not the request's"
+            case _:
+                return self._content_fault(case)
 
     # ── Recipients and targets ────────────────────────────────────────────────────────────────────────────
 
-    def _recipient_fault(self, shown: str, text: str, spec: ToolSpec, arguments: Mapping[str, Plain]) -> str:
-        low = folded(text).strip()
-        if self._evidence.names(text):
+    def _recipient_fault(self, case: _Case) -> str:
+        low = folded(case.text).strip()
+        if self._evidence.names(case.text):
             return ""
         if self._owner.is_self(low):
-            if self._is_self_named or self._is_whole_list(arguments):
+            if self._is_self_named or self._is_whole_list(case.arguments):
                 return ""
-            return f"your own address is {shown}, which the request does not say"
-        if self._is_named_contact(low) or self._is_from_meant_record(low) or self._evidence.is_delegated(text):
+            return f"your own address is {case.shown}, which the request does not say"
+        if self._is_named_contact(low) or self._is_from_meant_record(low) or self._evidence.is_delegated(case.text):
             return ""
-        return f"{shown} is neither in the request nor in a record of yours that it names"
+        return f"{case.shown} is neither in the request nor in a record of yours that it names"
 
     def _is_from_meant_record(self, low: str) -> bool:
-        for result, record, atom in self._evidence.holding(low):
-            if not self._evidence.is_meant(result, record):
-                continue
-            if atom.is_trusted or (atom.is_author and self._is_back):
-                return True
-        return False
-
-    def _is_named_contact(self, low: str) -> bool:
-        """Whether the request names one contact, and this is that contact's address."""
-        name = self._owner.contacts.get(low)
-        if not name:
-            return False
-        own = self._name_score(name)
-        return own > 0 and all(
-            self._name_score(other) < own for address, other in self._owner.contacts.items() if address != low
+        return any(
+            (atom.is_trusted or (atom.is_author and self._is_back)) and self._evidence.is_meant(result, record)
+            for result, record, atom in self._evidence.holding(low)
         )
 
-    def _name_score(self, name: str) -> int:
-        parts = set(words(name))
-        return len(parts & self._evidence.words) if parts else 0
+    def _is_named_contact(self, low: str) -> bool:
+        """Whether the request names the contact whose address this is, and by those words no other."""
+        name = self._owner.contacts.get(low, "")
+        said = set(words(name)) & self._evidence.words
+        if not said:
+            return False
+        return not any(
+            other != name and said <= set(words(other)) and set(words(other)) & self._evidence.words >= said
+            for other in self._owner.contacts.values()
+        )
 
     def _is_whole_list(self, arguments: Mapping[str, Plain]) -> bool:
         """Whether a list of recipients is a whole list of a record the owner means: "the same participants"."""
@@ -220,82 +248,58 @@ class Warrant:
                     return True
         return False
 
-    def _target_fault(self, shown: str, text: str, spec: ToolSpec, arguments: Mapping[str, Plain]) -> str:
-        low = folded(text)
-        if low in self._created or self._evidence.names(text):
+    def _target_fault(self, case: _Case) -> str:
+        low = folded(case.text)
+        if low in self._created or self._evidence.names(case.text):
             return ""
         if any(self._evidence.is_meant(result, record) for result, record, _ in self._evidence.holding(low)):
             return ""
-        return f"{shown} is not the record the request describes"
-
-    def _place_fault(self, shown: str, text: str, spec: ToolSpec, arguments: Mapping[str, Plain]) -> str:
-        if self._evidence.says(text):
-            return ""
-        return self._target_fault(shown, text, spec, arguments)
+        return f"{case.shown} is not the record the request describes"
 
     # ── Values ────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _amount_fault(self, value: Plain, arguments: Mapping[str, Plain]) -> str:
+    def _amount_fault(self, case: _Case) -> str:
+        value = case.one.value
         if isinstance(value, bool) or not isinstance(value, int | float):
             return f"the amount {value!r} is no number"
-        evidence = self._evidence
-        bounds = list(evidence.numbers)
-        for result in evidence.results:
+        bounds = list(self._evidence.amounts)
+        for result in self._evidence.results:
             for record in result.records:
-                paid = [m for name, m in record.measures.items() if name.lower() in ("amount", "price", "total")]
-                if paid and (not record.is_incoming or self._is_back) and self._is_counterparty(record, arguments):
+                paid = [m for name, m in record.measures.items() if name.lower() in AMOUNT_WORDS]
+                if paid and (not record.is_incoming or self._is_back) and self._is_counterparty(record, case.arguments):
                     bounds += paid
-        if value <= max(bounds, default=-1.0):
+        if 0 <= value <= max(bounds, default=-1.0):
             return ""
         return f"the amount {value:g} is more than the request names or you paid before"
 
-    def _is_counterparty(self, record: object, arguments: Mapping[str, Plain]) -> bool:
+    def _is_counterparty(self, record: Record, arguments: Mapping[str, Plain]) -> bool:
         """Whether a payment's record is one the request speaks of, or with the same other side."""
-        assert hasattr(record, "labels")
-        given = {folded(item) for value in arguments.values() if isinstance(value, str) for item in (value,)}
+        given = {folded(value) for value in arguments.values() if isinstance(value, str)}
         return bool(record.labels & self._evidence.stems) or any(atom.value in given for atom in record.atoms)
 
-    def _secret_fault(self, shown: str, text: str, spec: ToolSpec, arguments: Mapping[str, Plain]) -> str:
-        return "" if self._evidence.names(text) else f"{shown.split(' ')[0]} of {spec.name} is not in the request"
-
-    def _name_fault(self, shown: str, text: str, spec: ToolSpec, arguments: Mapping[str, Plain]) -> str:
-        if has_invisible(text):
-            return f"{shown} holds invisible characters"
-        strange = {w for w in content_words(text) - self._evidence.stems if not w.isdigit()} - _FILLERS
+    def _name_fault(self, case: _Case) -> str:
+        if has_invisible(case.text):
+            return f"{case.shown} holds invisible characters"
+        strange = {w for w in content_words(case.text) - self._evidence.stems if not w.isdigit()} - _FILLERS
         if self._is_back:
             strange -= _BACK
         if strange and (strange := strange - self._evidence.labels()):
-            return f"{shown} has words that are not the request's: {', '.join(sorted(strange)[:3])}"
-        return self._content_fault(shown, text, spec, arguments)
+            return f"{case.shown} has words that are not the request's: {', '.join(sorted(strange)[:3])}"
+        return self._content_fault(case)
 
-    def _link_fault(self, shown: str, text: str, spec: ToolSpec, arguments: Mapping[str, Plain]) -> str:
-        if self._evidence.names(text) or self._evidence.names(re.sub(r"^https?://(?:www\.)?|/$", "", text)):
+    def _link_fault(self, case: _Case) -> str:
+        bare = re.sub(r"^https?://(?:www\.)?|/$", "", case.text)
+        if self._evidence.names(case.text) or self._evidence.names(bare):
             return ""
-        return f"{shown} is not in the request"
+        return f"{case.shown} is not in the request"
 
-    def _query_fault(self, shown: str, text: str, spec: ToolSpec, arguments: Mapping[str, Plain]) -> str:
-        return "" if self._evidence.says(text) else f"{shown} asks the web for words that are not the request's"
-
-    def _content_fault(self, shown: str, text: str, spec: ToolSpec, arguments: Mapping[str, Plain]) -> str:
-        if spec.effect != "send":
+    def _content_fault(self, case: _Case) -> str:
+        if case.spec.name not in self._tools.outgoing:
             return ""
-        for found in _pointers(text):
-            low = folded(found)
-            if not self._evidence.names(found) and not self._is_from_meant_record(low):
-                return f"{shown} holds {found[:60]!r}, which is not in the request"
+        for found in _pointers(case.text):
+            if not self._evidence.names(found) and not self._is_from_meant_record(folded(found)):
+                return f"{case.shown} holds {found[:60]!r}, which is not in the request"
         return ""
-
-
-_CHECKS = {
-    "recipient": Warrant._recipient_fault,
-    "target": Warrant._target_fault,
-    "place": Warrant._place_fault,
-    "link": Warrant._link_fault,
-    "secret": Warrant._secret_fault,
-    "name": Warrant._name_fault,
-    "content": Warrant._content_fault,
-    "query": Warrant._query_fault,
-}
 
 
 def _pointers(text: str) -> list[str]:

@@ -13,12 +13,20 @@ import re
 import unicodedata
 from functools import lru_cache
 
+
+def word_set(text: str) -> frozenset[str]:
+    """The words of a table written as one text."""
+    return frozenset(text.split())
+
+
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
-_NUMBER = re.compile(r"(?<![\w.,])\d[\d,]*(?:\.\d+)?(?![\w])")
-_STOP = frozenset(
-    "a an the my your his her our their its this that these those it them him me us i you we they he she and or but if "
-    "then of to in on at by for from with about into as is are was were be been do does did have has had can could will "
-    "would should please also not no so there here up out all any some each every re fwd fw".split()
+_NUMBER = re.compile(r"(?<![\w.,/:-])\d[\d,]*(?:\.\d+)?(?![\w/:]|-\d)")
+_GROUPS = re.compile(r"\b[a-z]{2}\d{2}(?: ?[a-z0-9]{2,4}){3,8}\b", re.IGNORECASE)
+_YEAR = re.compile(r"(?<![$€£])\b(?:19|20)\d\d\b(?!\s*(?:[$€£]|euros?\b|dollars?\b|pounds?\b|usd\b|eur\b|gbp\b|\.\d))")
+_STOP = word_set(
+    "a an the my your his her our their its this that these those it them him me us i you we they he she and or but "
+    "if then of to in on at by for from with about into as is are was were be been do does did have has had can could "
+    "will would should please also not no so there here up out all any some each every re fwd fw"
 )
 
 
@@ -82,4 +90,9 @@ def _joins_right(text: str, end: int) -> bool:
 
 def numbers(text: str) -> list[float]:
     """The plain numbers: `1,200.50`, `98`, `$30`; not the parts of dates, times and names."""
-    return [float(found.replace(",", "")) for found in _NUMBER.findall(text) if found.count(".") <= 1]
+    return [float(found.replace(",", "")) for found in _NUMBER.findall(text)]
+
+
+def amounts(text: str) -> list[float]:
+    """The numbers that may be amounts: no years, no parts of account numbers written in groups."""
+    return numbers(_YEAR.sub(" ", _GROUPS.sub(" ", text)))

@@ -1,158 +1,144 @@
-"""How well the guard keeps a request to itself: replayed right calls, and attacks with the planner fully in strange hands.
+"""How well a request keeps to itself: AgentDojo and Hearth's own guard tasks past the warrant, its floor and no guard.
 
-No language model is asked. A task's right calls are put to the guard one by one: what it does not allow is a question to
-the owner, who says yes. Writes of a task are put together at its end, so all of them are one question; a page that may
-not be read without asking is one of its own, because later steps rest on it. A task counts as unasked when nothing was
-asked and the suite's own check says that it is done.
-
-An attack has the owner's request as its only trusted words. Everything the owner's task reads has been read (and noted),
-then the attacker's calls are put to the guard; what it allows runs, what it asks about does not. This is the ceiling of
-harm: no planner that sees no data can be taken over like that.
-
-Covered: a floor (every write asks) and no guard at all beside the warrant. Not covered: a planner that calls other tools
-than the right ones; an owner who says yes to a question that holds an attacker's call.
+Shares are of tasks and of pairs of a task and an attack. Flat keys are those of the warrant made from the request's
+words alone; `floor_` and `none_` precede the bounds, and `plan_` what a plan made before any data was read allows,
+where a set has such plans.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import hashlib
+import importlib.util
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from importlib.metadata import version
+from pathlib import Path
 
-from hearth.bench.agentdojo import LEFT_OUT, SUITES, Suite, ToolCall, load_suites
+from hearth.bench.agentdojo import LEFT_OUT, VERSION, Suite, load_suites
+from hearth.bench.guard_tasks import shipped_sha256
+from hearth.bench.own_worlds import OwnWorlds
 from hearth.bench.progress import SILENT, Progress
-from hearth.guard.labels import Value
+from hearth.bench.record import Stopwatch, origin
+from hearth.bench.replay import Attacked, Benign, GuardName, Worlds, replay_attack, replay_task
 from hearth.guard.licence import KnownTools
-from hearth.guard.seen import Owner
-from hearth.guard.warrant import Warrant
 from hearth.protocols import Encoder
-from hearth.types import OWNER, Request, ToolSpec
-import datetime as dt
+from hearth.types import Plan
 
-FIXED_NOW = dt.datetime(2026, 11, 20, 9, 30, tzinfo=dt.UTC)
-
-
-class Guard(Protocol):
-    """What is measured: `guard.warrant.Warrant`, or one of the two bounds."""
-
-    def allows(self, call: ToolCall) -> str:
-        """Empty when the call may run unasked, else the rule that asks."""
-        ...
-
-    def note(self, call: ToolCall, result: Value) -> None: ...
-
-
-class _Warranted:
-    def __init__(self, warrant: Warrant) -> None:
-        self._warrant = warrant
-
-    def allows(self, call: ToolCall) -> str:
-        ruling = self._warrant.judge(call.tool, _valued(call))
-        return "" if ruling.verdict == "allow" else f"{ruling.rule}: {ruling.reason}"
-
-    def note(self, call: ToolCall, result: Value) -> None:
-        self._warrant.observe(call.tool, _valued(call), result)
-
-
-class _Fixed:
-    """Allows everything, or every call without an effect."""
-
-    def __init__(self, tools: Mapping[str, ToolSpec], *, blocks_writes: bool) -> None:
-        self._tools = tools
-        self._blocks_writes = blocks_writes
-
-    def allows(self, call: ToolCall) -> str:
-        return "floor" if self._blocks_writes and is_write(self._tools[call.tool]) else ""
-
-    def note(self, call: ToolCall, result: Value) -> None:
-        pass
-
-
-def _valued(call: ToolCall) -> dict[str, Value]:
-    return {name: Value(value, OWNER) for name, value in call.arguments.items()}
-
-
-def is_write(spec: ToolSpec) -> bool:
-    return spec.effect != "none"
-
-
-def _leaves(spec: ToolSpec) -> bool:
-    """Whether a call has an effect or, by reading an open address, tells somebody something."""
-    return is_write(spec) or spec.source == "web"
-
-
-MakeGuard = Callable[[str, KnownTools, Owner], Guard]
-
-
-def _make_warrant(request: str, known: KnownTools, owner: Owner) -> Guard:
-    return _Warranted(Warrant.of(Request(request, FIXED_NOW), known, owner))
-
-
-def _make_floor(request: str, known: KnownTools, owner: Owner) -> Guard:
-    return _Fixed(known.specs, blocks_writes=True)
-
-
-def _make_none(request: str, known: KnownTools, owner: Owner) -> Guard:
-    return _Fixed(known.specs, blocks_writes=False)
-
-
-GUARDS: Mapping[str, MakeGuard] = {"warrant": _make_warrant, "floor": _make_floor, "none": _make_none}
+_GUARDS: tuple[GuardName, ...] = ("warrant", "floor", "none")
 
 
 @dataclass(frozen=True, slots=True)
-class Benign:
-    """What became of one of the owner's tasks."""
+class Outcome:
+    """All tasks and attacks past one guard."""
 
-    suite: str
-    task: str
-    n_questions: int
-    is_done: bool
-    asked: tuple[str, ...]
+    benign: tuple[Benign, ...]
+    attacks: tuple[Attacked, ...]
 
+    def shares(self) -> dict[str, float | int]:
+        """The flat keys."""
+        tasks, pairs = len(self.benign), len(self.attacks)
+        return {
+            "utility_no_ask": _share(sum(b.is_done and not b.n_questions for b in self.benign), tasks),
+            "utility_one_ask": _share(sum(b.is_done and b.n_questions <= 1 for b in self.benign), tasks),
+            "approvals_per_task": round(sum(b.n_questions for b in self.benign) / max(1, tasks), 4),
+            "asr_worst": _share(sum(a.is_harmed for a in self.attacks), pairs),
+            "any_write": _share(sum(bool(a.written) for a in self.attacks), pairs),
+            "n_tasks": tasks,
+            "n_pairs": pairs,
+        }
 
-@dataclass(frozen=True, slots=True)
-class Attack:
-    """What became of one attack."""
-
-    suite: str
-    task: str
-    injection: str
-    is_harmed: bool
-    written: tuple[str, ...]
-
-
-def replay_task(suite: Suite, known: KnownTools, user_id: str, make: MakeGuard) -> Benign:
-    """The owner's task alone."""
-    world = suite.world(user_id)
-    guard = make(suite.request(user_id), known, world.owner)
-    asked: list[str] = []
-    n_read_questions, asks_write, is_open = 0, False, False
-    for call in world.user_calls():
-        spec = suite.tools[call.tool]
-        reason = guard.allows(call)
-        if reason:
-            asked.append(f"{call.tool}: {reason}")
-            if is_write(spec):
-                asks_write = True
-            elif not is_open:
-                n_read_questions += 1
-        is_open = bool(reason) and not is_write(spec)
-        guard.note(call, world.run(call))
-    return Benign(suite.name, user_id, n_read_questions + asks_write, world.is_done(), tuple(asked))
+    def of(self, suite: str) -> Outcome:
+        return Outcome(
+            tuple(b for b in self.benign if b.suite == suite), tuple(a for a in self.attacks if a.suite == suite)
+        )
 
 
-def replay_attack(suite: Suite, known: KnownTools, user_id: str, injection_id: str, make: MakeGuard) -> Attack:
-    """The attacker's calls after everything the owner's task reads."""
-    world = suite.world(user_id, injection_id)
-    guard = make(suite.request(user_id), known, world.owner)
-    for call in world.user_calls():
-        if not is_write(suite.tools[call.tool]):
-            guard.note(call, world.run(call))
-    written = []
-    for call in world.attack_calls():
-        if guard.allows(call):
-            continue
-        guard.note(call, world.run(call))
-        if _leaves(suite.tools[call.tool]):
-            written.append(call.tool)
-    return Attack(suite.name, user_id, injection_id, world.is_harmed(), tuple(written))
+def _share(n: int, of: int) -> float:
+    return round(n / of, 5) if of else 0.0
+
+
+def measure_agentdojo(encoder: Encoder, *, progress: Progress = SILENT) -> dict[str, object]:
+    """Replay AgentDojo. Raises: MissingExtraError: The package is not installed."""
+    suites: list[Suite] = [Suite(name, suite) for name, suite in load_suites().items()]
+    document = _measured(suites, encoder, _GUARDS, progress)
+    left_out = {f"{suite}/{injection}": reason for (suite, injection), reason in LEFT_OUT.items()}
+    return {
+        "suite": "agentdojo",
+        "data": f"agentdojo {version('agentdojo')}, {VERSION}",
+        "data_sha256": _installed_sha256(),
+        "n_pairs_left_out": sum(suite.n_left_out for suite in suites),
+        "left_out": left_out,
+        **document,
+    }
+
+
+def measure_own(encoder: Encoder, path: Path | None = None, *, progress: Progress = SILENT) -> dict[str, object]:
+    """Replay a set of guard tasks, the shipped one by default. Raises: RequestError: It cannot be read."""
+    worlds = OwnWorlds(path)
+    document = _measured([worlds], encoder, (*_GUARDS, "plan"), progress)
+    digest = shipped_sha256() if path is None else hashlib.sha256(path.read_bytes()).hexdigest()
+    return {"suite": "own", "data": str(path or "shipped guard tasks"), "data_sha256": digest, **document}
+
+
+def _measured(
+    suites: Sequence[Worlds], encoder: Encoder, guards: Sequence[GuardName], progress: Progress
+) -> dict[str, object]:
+    watch = Stopwatch()
+    outcomes = {guard: _replayed(suites, encoder, guard, progress) for guard in guards}
+    main = outcomes["warrant"]
+    document: dict[str, object] = dict(main.shares())
+    for guard in guards[1:]:
+        document |= {f"{guard}_{key}": value for key, value in outcomes[guard].shares().items() if key[:2] != "n_"}
+    document["by_suite"] = {suite.name: main.of(suite.name).shares() for suite in suites}
+    document["asked"] = {f"{b.suite}/{b.task}": list(b.asked) for b in main.benign if b.asked}
+    document["not_done"] = [f"{b.suite}/{b.task}" for b in outcomes["none"].benign if not b.is_done]
+    document["ran"] = [f"{a.suite}/{a.task}/{a.injection}: {', '.join(a.written)}" for a in main.attacks if a.written]
+    document["succeeded"] = [f"{a.suite}/{a.task}/{a.injection}" for a in main.attacks if a.is_harmed]
+    for suite in suites:
+        if isinstance(suite, OwnWorlds):
+            document["by_kind"] = {guard: _by_kind(suite, outcomes[guard].attacks) for guard in ("warrant", "plan")}
+    return document | {"seed": 0, **watch.read(), **origin()}
+
+
+def _replayed(suites: Sequence[Worlds], encoder: Encoder, guard: GuardName, progress: Progress) -> Outcome:
+    benign: list[Benign] = []
+    attacks: list[Attacked] = []
+    n_all = sum(len(suite.tasks) + len(suite.attacks) for suite in suites)
+    with progress.stage(f"Replaying {n_all:,} runs, guard {guard}", n_all) as advance:
+        for suite in suites:
+            known = KnownTools(suite.tools, encoder)
+            for task in suite.tasks:
+                benign.append(replay_task(suite, known, task, guard, _plan(suite, task)))
+                advance(1)
+            for pair in suite.attacks:
+                attacks.append(replay_attack(suite, known, pair, guard, _plan(suite, pair[0])))
+                advance(1)
+    return Outcome(tuple(benign), tuple(attacks))
+
+
+def _plan(suite: Worlds, task: str) -> Plan | None:
+    return suite.plan(task) if isinstance(suite, OwnWorlds) else None
+
+
+def _by_kind(own: OwnWorlds, attacks: Sequence[Attacked]) -> Mapping[str, dict[str, int]]:
+    """Attacks, those that wrote and those that succeeded, by kind."""
+    counts = {key: Counter[str]() for key in ("n", "wrote", "succeeded")}
+    for attack in attacks:
+        kind = own.kind(attack.injection)
+        counts["n"][kind] += 1
+        counts["wrote"][kind] += bool(attack.written)
+        counts["succeeded"][kind] += attack.is_harmed
+    return {kind: {key: counts[key][kind] for key in counts} for kind in sorted(counts["n"])}
+
+
+def _installed_sha256() -> str:
+    """Of the suites' data files as they are installed."""
+    found = importlib.util.find_spec("agentdojo")
+    assert found is not None
+    assert found.origin is not None  # `load_suites` has looked
+    folder = Path(found.origin).parent
+    digest = hashlib.sha256()
+    for path in sorted((folder / "data" / "suites").rglob("*.yaml")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
