@@ -74,6 +74,13 @@ class LowRankEncoder(nn.Module):  # type: ignore[misc, unused-ignore]
         found = {k.replace("|", "."): v.detach().numpy() for k, v in self.low.items()}
         return found | {"=" + k.replace("|", "."): v.detach().numpy() for k, v in self.plain.items()}
 
+    def load_adapter(self, adapter: Mapping[str, Array]) -> None:
+        """Take over a change that `adapter` gave."""
+        with torch.no_grad():
+            for name, value in adapter.items():
+                target = self.plain[_key(name[1:])] if name.startswith("=") else self.low[_key(name)]
+                target.copy_(torch.from_numpy(value))
+
     def _linear(self, x: Tensor, name: str) -> Tensor:
         down, up = (self.low[_key(f"{name}.{part}")].to(torch.bfloat16) for part in ("down", "up"))
         bias = self.plain[_key(f"{name}.bias")].to(torch.bfloat16)

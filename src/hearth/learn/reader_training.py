@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearth.errors import MissingExtraError
+from hearth.learn.low_rank import LowRankEncoder
 from hearth.learn.reader_examples import (
     PLAIN,
     Corpus,
@@ -38,7 +39,7 @@ from hearth.learn.reader_examples import (
     read_samples,
     samples_of,
 )
-from hearth.models.adapted import MATRICES, N_LAYERS, WIDTH, Array, load_tokenizer, load_weights
+from hearth.models.adapted import WIDTH, Array, load_tokenizer, load_weights
 from hearth.models.encoder import MiniLMEncoder
 from hearth.models.span_reader import (
     GIVEN,
@@ -66,7 +67,6 @@ except ModuleNotFoundError:
     raise MissingExtraError("training the reader of arguments", "pip install 'hearth-agent[train]'") from None
 
 _OWN = Path(__file__).parent.parent / "data"
-_N_HEADS = 12
 _BATCH_TOKENS = 3072
 _BATCH_ROWS = 32
 _POOL = 24
@@ -137,77 +137,31 @@ class Reader(nn.Module):  # type: ignore[misc, unused-ignore]
 
     def __init__(self, weights: Mapping[str, Array], rank: int) -> None:
         super().__init__()
-        self.frozen: dict[str, Tensor] = {}
-        self.low = nn.ParameterDict()
-        self.plain = nn.ParameterDict()
-        for name in MATRICES:
-            matrix = torch.tensor(np.array(weights[f"{name}.weight"]))
-            self.frozen[name] = matrix.to(torch.bfloat16)
-            down = torch.empty(rank, matrix.shape[1])
-            nn.init.normal_(down, std=matrix.shape[1] ** -0.5)
-            self.low[_key(f"{name}.down")] = nn.Parameter(down)
-            self.low[_key(f"{name}.up")] = nn.Parameter(torch.zeros(matrix.shape[0], rank))
-        for name, value in weights.items():
-            is_norm = "LayerNorm" in name and name.startswith(("encoder.", "embeddings."))
-            if is_norm or (name.startswith("encoder.") and name.endswith(".bias")):
-                self.plain[_key(name)] = nn.Parameter(torch.tensor(np.array(value)))
+        self.encoder = LowRankEncoder(weights, rank)
         self.words = torch.tensor(np.array(weights["embeddings.word_embeddings.weight"]))
         self.places = torch.tensor(np.array(weights["embeddings.position_embeddings.weight"]))
         self.segments = torch.tensor(np.array(weights["embeddings.token_type_embeddings.weight"]))
         self.heads = nn.ParameterDict({name: nn.Parameter(_head(name, self)) for name in HEADS})
-
-    def _linear(self, x: Tensor, name: str) -> Tensor:
-        down, up = (self.low[_key(f"{name}.{part}")].to(torch.bfloat16) for part in ("down", "up"))
-        bias = self.plain[_key(f"{name}.bias")].to(torch.bfloat16)
-        return functional.linear(x, self.frozen[name], bias) + functional.linear(functional.linear(x, down), up)
-
-    def _norm(self, x: Tensor, name: str) -> Tensor:
-        return functional.layer_norm(
-            x.float(), (WIDTH,), self.plain[_key(f"{name}.weight")], self.plain[_key(f"{name}.bias")], 1e-12
-        ).to(torch.bfloat16)
 
     def states(self, ids: Tensor, is_text: Tensor, is_there: Tensor) -> Tensor:
         """Shape [rows, tokens, 384]; `is_text` marks the tokens that get the text's segment."""
         table = torch.cat([self.words, self.heads["marks"]])
         x = table[ids] + self.places[: ids.shape[1]]
         x = x + torch.where(is_text[:, :, None], self.heads["segment"], self.segments[0])
-        x = self._norm(x, "embeddings.LayerNorm")
-        is_padding = ~is_there[:, None, None, :]
-        n, m, _ = x.shape
-        for layer in range(N_LAYERS):
-            name = f"encoder.layer.{layer}"
-            query, key, value = (
-                self._linear(x, f"{name}.attention.self.{part}").view(n, m, _N_HEADS, -1).transpose(1, 2)
-                for part in ("query", "key", "value")
-            )
-            # Plain products: the gradient of the fused kernel takes four times as long on a processor.
-            scores = torch.matmul(query * (WIDTH // _N_HEADS) ** -0.5, key.transpose(-1, -2))
-            mixed = torch.matmul(scores.masked_fill(is_padding, -1e4).softmax(-1), value)
-            mixed = self._linear(mixed.transpose(1, 2).reshape(n, m, WIDTH), f"{name}.attention.output.dense")
-            x = self._norm(mixed + x, f"{name}.attention.output.LayerNorm")
-            inner = functional.gelu(self._linear(x, f"{name}.intermediate.dense"))
-            x = self._norm(self._linear(inner, f"{name}.output.dense") + x, f"{name}.output.LayerNorm")
-        return x.float()
+        states: Tensor = self.encoder(x, is_there)
+        return states
 
     def load(self, data: bytes) -> None:
         """Take over an adapter's file."""
         adapter, heads = unpacked(data)
+        self.encoder.load_adapter(adapter)
         with torch.no_grad():
-            for name, value in adapter.items():
-                target = self.plain[_key(name[1:])] if name.startswith("=") else self.low[_key(name)]
-                target.copy_(torch.from_numpy(value))
             for name, value in heads.items():
                 self.heads[name].copy_(torch.from_numpy(value))
 
     def file(self) -> bytes:
         """The adapter's file."""
-        adapter = {k.replace("|", "."): v.detach().numpy() for k, v in self.low.items()}
-        adapter |= {"=" + k.replace("|", "."): v.detach().numpy() for k, v in self.plain.items()}
-        return packed(adapter, {k: v.detach().numpy() for k, v in self.heads.items()})
-
-
-def _key(name: str) -> str:
-    return name.replace(".", "|")
+        return packed(self.encoder.adapter(), {k: v.detach().numpy() for k, v in self.heads.items()})
 
 
 def _head(name: str, model: Reader) -> Tensor:
@@ -494,8 +448,8 @@ def _run(
     """One stage; what it took and where its losses ended."""
     optimizer = torch.optim.AdamW(
         [
-            {"params": list(model.low.parameters()), "peak": options.lr * stage.lr},
-            {"params": list(model.plain.parameters()), "peak": options.lr_plain * stage.lr},
+            {"params": list(model.encoder.low.parameters()), "peak": options.lr * stage.lr},
+            {"params": list(model.encoder.plain.parameters()), "peak": options.lr_plain * stage.lr},
             {"params": list(model.heads.parameters()), "peak": options.lr_heads},
         ],
         weight_decay=0.01,

@@ -233,10 +233,10 @@ def spans_of(text: str, where: NDArray[np.int64], chances: Array) -> Iterator[Sp
             open_span.add(word)
             continue
         if open_span is not None:
-            yield open_span.span()
+            yield from open_span.spans()
         open_span = _Open(word)
     if open_span is not None:
-        yield open_span.span()
+        yield from open_span.spans()
 
 
 @dataclass(slots=True)
@@ -278,12 +278,13 @@ class _Open:
     def _kind(self) -> int:
         return int(self._kinds.argmax())
 
-    def span(self) -> Span:
-        words = self._words
-        while len(words) > 1 and words[-1].is_sign:
-            words.pop()
-        chance = float(sum(w.kinds.sum() for w in words)) / sum(w.n_tokens for w in words)
-        return Span(words[0].start, words[-1].end, KINDS[self._kind()], round(min(chance, 1.0), 4))
+    def spans(self) -> Iterator[Span]:
+        """The name without signs at its ends; nothing when it is signs alone."""
+        words = [place for place, word in enumerate(self._words) if not word.is_sign]
+        if words:
+            inside = self._words[words[0] : words[-1] + 1]
+            chance = float(sum(w.kinds.sum() for w in inside)) / sum(w.n_tokens for w in inside)
+            yield Span(inside[0].start, inside[-1].end, KINDS[self._kind()], round(min(chance, 1.0), 4))
 
 
 def _words(text: str, where: NDArray[np.int64], chances: Array) -> Iterator[_Word]:
