@@ -55,6 +55,34 @@ def planning_lines(document: Mapping[str, Any]) -> list[str]:
     return lines
 
 
+def privacy_lines(document: Mapping[str, Any]) -> list[str]:
+    """A measurement of masking: a row for each set of finders, then each type."""
+    d = document
+    keys = ("masked_share", "structured_recall", "structured_precision", "char_precision", "documents_fully_masked")
+    heads = ["", "masked", "ids recall", "ids precision", "char precision", "texts whole", "chars/s"]
+    rows = [
+        [name, *(_number(row[key]) for key in keys), f"{row['chars_per_s']:,}" if row["chars_per_s"] else _NO]
+        for name, row in d["rows"].items()
+    ]
+    types = [["", "n", "masked", "as its kind"]]
+    types += [[name, str(t["n"]), _number(t["recall"]), _number(t["typed_recall"])] for name, t in d["by_type"].items()]
+    lines = [
+        f"{d['data']}: {d['n_texts']:,} texts, {d['n_spans']:,} labelled stretches",
+        "",
+        *_aligned([heads, *rows]),
+        "",
+        *_aligned(types),
+        "",
+        _line("way back", [f"{_number(d['roundtrip_exact'])} exact, {d['n_fuzzed']:,} fuzzed texts among them"]),
+        _line("leaks", [f"{_number(d['leak_rate'])} of {d['n_texts_with_known']} texts that name what is known"]),
+    ]
+    for name, half in d["halves"].items():
+        lines.append(_line(name.replace("_", " "), [f"{key} {_number(half[key])}" for key in keys[:4]]))
+    for name, row in d.get("privacylens", {}).items():
+        lines.append(_line("PrivacyLens", [f"{name}: {_number(row['leaked'])} of {row['strings']} strings leave"]))
+    return lines
+
+
 def _arguments(label: str, d: Mapping[str, Any], ending: str) -> str:
     parts = [
         f"names {_number(d[f'arg_name_f1{ending}'])}",

@@ -206,3 +206,30 @@ def injection(suite: str, tasks: Path | None, out: Path) -> None:
         document = measure_agentdojo(encoder, progress=progress)
     write_json(out, document)
     click.echo(clean("\n".join([*injection_lines(document), f"{'written to':<14}{out}"])))
+
+
+@bench.command()
+@click.option("--data", type=_FILE, required=True, metavar="FILE", help="Labelled texts: presidio's JSON, or JSONL.")
+@click.option("--json", "out", type=_FILE, required=True, metavar="OUT", help="Where the result goes.")
+@click.option("--privacylens", type=_FILE, metavar="JSON", help="Cases of PrivacyLens, for what they would leak.")
+@click.option("--no-tagger", is_flag=True, help="Forms and the owner's names alone.")
+@seed_option
+def privacy(data: Path, out: Path, privacylens: Path | None, no_tagger: bool, seed: int) -> None:
+    """Mask labelled texts: what is found, what leaks, whether it comes back, how fast."""
+    from hearth import config
+    from hearth.bench.record import Stopwatch, check_writable, origin, write_json
+    from hearth.bench.suites.privacy import measure_privacy, measure_privacylens
+    from hearth.bench.tables import privacy_lines
+    from hearth.guard.tagging import shipped_tag
+
+    check_writable(out)
+    watch = Stopwatch()
+    tag = None if no_tagger else shipped_tag(config.cache_folder())
+    if tag is None and not no_tagger:
+        click.echo("the tagger's file is missing: names nobody told of are found by cues alone", err=True)
+    document = measure_privacy(data, tag, seed=seed)
+    if privacylens is not None:
+        document["privacylens"] = measure_privacylens(privacylens, tag)
+    document |= watch.read() | origin()
+    write_json(out, document)
+    click.echo(clean("\n".join([*privacy_lines(document), f"{'written to':<14}{out}"])))
