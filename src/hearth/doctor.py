@@ -10,6 +10,7 @@ from pathlib import Path
 
 from hearth.config import cache_folder, read_settings
 from hearth.errors import HearthError, HomeBusyError, StoreCorruptError
+from hearth.guard.ledger import Ledger
 from hearth.guard.policy import Policy
 from hearth.models.encoder import MiniLMEncoder
 from hearth.registry import load_tools
@@ -31,6 +32,7 @@ def examine(home: Path, environ: Mapping[str, str]) -> list[Finding]:
         ("home", lambda: _home(home)),
         ("settings", lambda: _settings(home, environ)),
         ("database", lambda: _store(home)),
+        ("ledger", lambda: _ledger(home)),
         ("tools", lambda: _tools(home)),
         ("policy", lambda: _policy(home)),
         ("encoder", lambda: _encoder(environ)),
@@ -106,6 +108,19 @@ def _store(home: Path) -> str:
     size = path.stat().st_size / 1e6
     held = f"{n_episodes} episodes, {n_demonstrations} demonstrations"
     return f"sound; {held}, {size:.1f} MB, SQLite {sqlite3.sqlite_version}"
+
+
+def _ledger(home: Path) -> str:
+    if not (home / "hearth.db").exists():
+        return "nothing has left this device"
+    with Store.open(home / "hearth.db") as store:
+        verdict = Ledger(store).verify()
+    if not verdict.is_whole:
+        raise HearthError(
+            f"entry {verdict.faults[0].number or verdict.n_entries}: {verdict.faults[0].what}; "
+            "`hearth ledger verify` says all of it"
+        )
+    return f"whole; {verdict.n_entries} entries of what left this device"
 
 
 def _tools(home: Path) -> str:

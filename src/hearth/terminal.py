@@ -135,7 +135,7 @@ def left(episode: Episode) -> str:
         return "nothing left the device"
     total = sum(d.n_bytes for d in episode.disclosures)
     hosts = sorted({d.host for d in episode.disclosures})
-    return f"{total} bytes to {', '.join(hosts)} (`hearth history {episode.id}` shows why)"
+    return f"{total} bytes to {', '.join(hosts)} (`hearth ledger show --episode {episode.id}` shows them)"
 
 
 def summary_lines(episodes: Sequence[Episode]) -> list[str]:

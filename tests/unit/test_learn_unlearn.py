@@ -233,6 +233,16 @@ def test_of_what_left_the_device_the_bytes_are_forgotten_and_the_chain_still_hol
     assert hold(state.folder, "Quillfeather") == []
 
 
+def test_what_only_the_ledger_holds_is_forgotten_too(state: State) -> None:
+    ledger = Ledger(state.store)
+    ledger.append(Draft("sent", "h", "r", "call Zoë about the QUILLFEATHER affair".encode(), 5))
+    assert find(state.store, matching="quillfeather", with_record=False).is_empty
+    receipt = forgotten(state, matching="quillfeather")
+    assert (receipt.n_erased, receipt.found_in) == (1, ())
+    assert find(state.store, matching="quillfeather").is_empty
+    assert ledger.verify().is_whole
+
+
 def test_what_left_the_device_stays_whole_when_the_record_is_kept(state: State) -> None:
     state.teach([secret()])
     ledger = Ledger(state.store)

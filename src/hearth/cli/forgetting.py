@@ -104,6 +104,7 @@ def _json(found: Found) -> dict[str, object]:
         "events": [{"id": id, "text": text} for id, text in found.events],
         "episodes": [{"id": id, "request": text} for id, text in found.episodes],
         "n_agreements": found.n_agreements,
+        "n_sent": len(found.sent),
     }
 
 
@@ -120,6 +121,8 @@ def _show(found: Found) -> None:
             click.echo(f"  {name:<13} … and {len(rows) - _N_SHOWN} more")
     if found.n_agreements:
         click.echo(f"  {found.n_agreements} comparisons with a teacher")
+    if found.sent:
+        click.echo(f"  the bytes of {len(found.sent)} messages in the ledger; that they left stays")
     if found.episodes:
         click.echo("  What these requests changed in your files stays, and can no longer be undone by Hearth.")
 
@@ -130,6 +133,7 @@ def _say(receipt: Receipt) -> None:
         (receipt.n_events, "memory", "memories"),
         (receipt.n_episodes, "recorded request", "recorded requests"),
         (receipt.skills_removed, "skill", "skills"),
+        (receipt.n_erased, "message's bytes", "messages' bytes"),
     )
     said = [f"{n} {one if n == 1 else many}" for n, one, many in counted if n]
     click.echo(f"Forgotten: {', '.join(said)}.")

@@ -253,14 +253,18 @@ class Ledger:
         )[0]
         return int(row[0]), int(row[1]), float(row[2])
 
-    def holding(self, needles: Iterable[bytes]) -> tuple[int, ...]:
-        """Numbers of the entries whose bytes, or what they stood for, hold one of `needles`."""
-        wanted = list(needles)
+    def holding(self, needles: Iterable[bytes], *, any_case: bool = False) -> tuple[int, ...]:
+        """Numbers of the entries whose bytes, or what they stood for, hold one of `needles`.
+
+        Args:
+            any_case: Take capitals of the Latin alphabet for small letters.
+        """
+        wanted = [needle.lower() if any_case else needle for needle in needles]
         found: list[int] = []
         after = 0
         while wanted and (rows := self._rows_after(after)):
             for row in rows:
-                text = _restored(row)
+                text = _restored(row).lower() if any_case else _restored(row)
                 if row["kind"] not in ("erased", "scar") and any(needle in text for needle in wanted):
                     found.append(row["number"])
             after = rows[-1]["number"]

@@ -51,12 +51,14 @@ class Found:
     """Id and request of what was asked."""
     n_agreements: int = 0
     """Comparisons with a teacher that hold it."""
+    sent: tuple[int, ...] = ()
+    """Entries of the ledger whose bytes match, beside those of the requests."""
     with_record: bool = True
     """Whether the record of what was asked goes, too, and with it the bytes the ledger keeps."""
 
     @property
     def is_empty(self) -> bool:
-        return not (self.demonstrations or self.events or self.episodes or self.n_agreements)
+        return not (self.demonstrations or self.events or self.episodes or self.n_agreements or self.sent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +143,8 @@ def find(
     n_agreements = len(
         _agreements(store, {id for id, _ in episodes}, {e.demonstration.request for e in held}, matching)
     )
-    return Found(tuple(held), tuple(memories), tuple(episodes) if with_record else (), n_agreements, with_record)
+    sent = Ledger(store).holding(_as_sent([matching]), any_case=True) if matching and with_record else ()
+    return Found(tuple(held), tuple(memories), tuple(episodes) if with_record else (), n_agreements, sent, with_record)
 
 
 def _held(store: Store, id: str) -> list[Entry]:
@@ -243,7 +246,7 @@ def _sent(ledger: Ledger, found: Found, texts: Sequence[bytes]) -> tuple[int, ..
     if not found.with_record:
         return ()
     of_episodes = [entry.number for id, _ in found.episodes for entry in ledger.entries(episode=id)]
-    return (*of_episodes, *ledger.holding(texts))
+    return (*of_episodes, *found.sent, *ledger.holding(texts))
 
 
 def _hashes(state: State) -> tuple[str, str, int]:
@@ -420,11 +423,15 @@ def _needles(found: Found) -> list[bytes]:
     """Texts that must be in no file any more, as they would be stored."""
     texts = [entry.demonstration.request for entry in found.demonstrations]
     texts += [text for _, text in (*found.events, *found.episodes)]
+    return _as_sent(text for text in texts if len(text.strip()) >= _FEWEST_CHARACTERS)
+
+
+def _as_sent(texts: Iterable[str]) -> list[bytes]:
+    """Texts as they stand in files and messages: as they are, and as JSON writes them."""
     needles: dict[bytes, None] = {}
     for text in texts:
-        if len(text.strip()) >= _FEWEST_CHARACTERS:
-            needles[text.encode(errors="surrogatepass")] = None
-            needles[json.dumps(text)[1:-1].encode()] = None
+        needles[text.encode(errors="surrogatepass")] = None
+        needles[json.dumps(text)[1:-1].encode()] = None
     return list(needles)
 
 
