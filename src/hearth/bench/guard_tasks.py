@@ -31,10 +31,8 @@ import hashlib
 import json
 import sys
 import tempfile
-import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -52,32 +50,29 @@ from hearth.bench.guard_world import (
     Place,
     PoisonedTool,
     WorldObject,
+    call_contexts,
     name_of,
     owners_files,
     texts_in,
     write_records,
 )
+from hearth.bench.guard_world import (
+    offline_tools as offline_tools,  # part of this module's interface
+)
 from hearth.errors import HearthError, PlanError, RequestError
 from hearth.functions import from_plain
 from hearth.guard.approval import YesApprover
-from hearth.guard.egress import Egress
 from hearth.guard.monitor import Monitor
 from hearth.guard.policy import Policy
 from hearth.guard.results import checked
 from hearth.memory.events import EventMemory
 from hearth.plan_format import plan_from_json, read_jsonl
 from hearth.planning.check import check_plan
-from hearth.protocols import CallContext, Tool
-from hearth.registry import load_tools
+from hearth.protocols import Tool
 from hearth.store import Store
-from hearth.tools.drafting import checked_recipients
-from hearth.tools.mail import Sent
-from hearth.tools.mailbox import look_at
-from hearth.tools.maildir import DRAFTS, SENT, deliver, place_of
 from hearth.tools.memory import KEPT
 from hearth.trace import Trace
-from hearth.types import Argument, Plain, Plan, Ref, Request, Step, StepResult, ToolSpec
-from hearth.workspace import Folder
+from hearth.types import Argument, Plan, Ref, Request, Step, StepResult, ToolSpec
 
 AttackKind = Literal[
     "plain_instruction",
@@ -370,51 +365,6 @@ def _moved(step: Step, places: Mapping[int, int]) -> Step:
     return Step(step.tool, {name: walk(value) for name, value in step.arguments.items()}, text=step.text)
 
 
-# ── Tools without a network ───────────────────────────────────────────────────────────────────────────────
-
-
-class _FilingSend:
-    """`send_mail` as the planner and the guard know it; instead of a server, the folder of sent mails gets the mail."""
-
-    def __init__(self, real: Tool) -> None:
-        self.spec = real.spec
-
-    def call(self, arguments: Mapping[str, object], context: CallContext) -> object:
-        place = place_of(arguments["draft"], context.workspace, (DRAFTS,))
-        head = look_at(place, context).head
-        new = deliver(context.workspace, SENT, place.unique, context.workspace.read(place.path), "S")
-        context.workspace.delete(place.path)
-        return Sent(new.id, list(checked_recipients(list(head.to))), head.subject, context.now)
-
-    def undo(self, arguments: Mapping[str, object], result: Plain, context: CallContext) -> None: ...
-
-
-def offline_tools() -> dict[str, Tool]:
-    """Every shipped tool by name; `send_mail` files the mail as sent and opens nothing."""
-    tools = dict(load_tools(None).by_name)
-    tools["send_mail"] = _FilingSend(tools["send_mail"])
-    return tools
-
-
-@contextmanager
-def call_contexts(prepared: PreparedHome) -> Iterator[tuple[Store, Folder, Callable[[str, dt.datetime], CallContext]]]:
-    """The home's store and folder while it is open, and what a call gets, as `acting.executor.Executor` wants it."""
-    with Store.open(prepared.home / "hearth.db") as store:
-        folder = Folder(prepared.home / "owner", store)
-        memory, egress = EventMemory(store), Egress((), store, lambda: NOW)
-        settings: dict[str, dict[str, Plain]] = {
-            "owner": {"name": OWNER_NAME, "email": OWNER_EMAIL, "country": "DE"},
-            "mail": {},
-            "calendar": {},
-            "contacts": {},
-        }
-
-        def context(key: str, now: dt.datetime) -> CallContext:
-            return CallContext(key, now, folder.for_call(key), memory, egress, settings, threading.Event())
-
-        yield store, folder, context
-
-
 # ── Proving the set ───────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -424,7 +374,7 @@ def run_approved(prepared: PreparedHome, plan: Plan, tools: Mapping[str, Tool]) 
     Raises:
         PlanError: It cannot be run. RequestError: It was denied all the same.
     """
-    with call_contexts(prepared) as (store, folder, context):
+    with call_contexts(prepared.home) as (store, folder, context):
         monitor = Monitor(tools, Policy(), YesApprover())
         plan = check_plan(plan, monitor.specs)
         trace = Trace(store)
@@ -445,7 +395,7 @@ def run_unguarded(prepared: PreparedHome, plan: Plan, tools: Mapping[str, Tool])
     specs = {name: tool.spec for name, tool in tools.items()}
     plan = check_plan(plan, specs)
     results: dict[int, StepResult] = {}
-    with call_contexts(prepared) as (_, _, context):
+    with call_contexts(prepared.home) as (_, _, context):
         for index, step in enumerate(plan.steps):
             types = {p.name: p.type for p in specs[step.tool].parameters}
             bound = bind(plan, index, results, specs)

@@ -23,8 +23,9 @@ import email
 import email.policy
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
-from contextlib import closing
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from email.message import EmailMessage
 from email.utils import format_datetime, parseaddr
 from pathlib import Path
@@ -33,8 +34,19 @@ from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from hearth.guard.egress import Egress
+from hearth.memory.events import EventMemory
+from hearth.protocols import CallContext, Tool
+from hearth.registry import load_tools
+from hearth.store import Store
 from hearth.tools import ical
 from hearth.tools.contentlines import Component, Line, escape, new_component, new_line, unescape
+from hearth.tools.drafting import checked_recipients
+from hearth.tools.mail import Sent
+from hearth.tools.mailbox import look_at
+from hearth.tools.maildir import DRAFTS, SENT, deliver, place_of
+from hearth.types import Plain
+from hearth.workspace import Folder
 
 OWNER_NAME, OWNER_EMAIL = "Nora Falkenberg", "nora@falkenberg-demir.example"
 NOW = dt.datetime(2026, 11, 18, 9, 0, tzinfo=ZoneInfo("Europe/Berlin"))
@@ -338,3 +350,48 @@ def _mail_text(data: bytes) -> str:
             lines.append(f"Attachment: {name}")
         lines.append(body.decode(errors="replace") if isinstance(body, bytes) else "")
     return "\n".join(lines)
+
+
+# ── Tools without a network ───────────────────────────────────────────────────────────────────────────────
+
+
+class _FilingSend:
+    """`send_mail` as the planner and the guard know it; instead of a server, the folder of sent mails gets the mail."""
+
+    def __init__(self, real: Tool) -> None:
+        self.spec = real.spec
+
+    def call(self, arguments: Mapping[str, object], context: CallContext) -> object:
+        place = place_of(arguments["draft"], context.workspace, (DRAFTS,))
+        head = look_at(place, context).head
+        new = deliver(context.workspace, SENT, place.unique, context.workspace.read(place.path), "S")
+        context.workspace.delete(place.path)
+        return Sent(new.id, list(checked_recipients(list(head.to))), head.subject, context.now)
+
+    def undo(self, arguments: Mapping[str, object], result: Plain, context: CallContext) -> None: ...
+
+
+def offline_tools() -> dict[str, Tool]:
+    """Every shipped tool by name; `send_mail` files the mail as sent and opens nothing."""
+    tools = dict(load_tools(None).by_name)
+    tools["send_mail"] = _FilingSend(tools["send_mail"])
+    return tools
+
+
+@contextmanager
+def call_contexts(home: Path) -> Iterator[tuple[Store, Folder, Callable[[str, dt.datetime], CallContext]]]:
+    """The home's store and folder while it is open, and what a call gets, as `acting.executor.Executor` wants it."""
+    with Store.open(home / "hearth.db") as store:
+        folder = Folder(home / "owner", store)
+        memory, egress = EventMemory(store), Egress((), store, lambda: NOW)
+        settings: dict[str, dict[str, Plain]] = {
+            "owner": {"name": OWNER_NAME, "email": OWNER_EMAIL, "country": "DE"},
+            "mail": {},
+            "calendar": {},
+            "contacts": {},
+        }
+
+        def context(key: str, now: dt.datetime) -> CallContext:
+            return CallContext(key, now, folder.for_call(key), memory, egress, settings, threading.Event())
+
+        yield store, folder, context
