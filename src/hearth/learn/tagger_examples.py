@@ -107,6 +107,8 @@ class Sentences:
     def _sentence(self, rng: random.Random, language: str, is_plain: bool, held: bool) -> list[Piece]:
         sections = [f"{language}.plain"] if is_plain else [language, f"{language}.lower"]
         forms = [f for s in sections for f in self._forms.get(s, ()) if is_held_form(f) == held]
+        if not forms:  # of some languages no form is held back
+            return self._sentence(rng, "en", is_plain, held)
         form = chosen(rng.choice(forms), rng)
         pieces = []
         place = 0
