@@ -165,7 +165,7 @@ def _is_address(text: str) -> bool:
 _CUE_WORDS = {
     "phone": "phone phones telephone tel telefon telefono téléphone teléfono telefoon telefone mobile mobil mobiltelefon "
     "móvil movil handy handynummer telefonnummer mobilnummer rufnummer portable cell cellphone cellular fax telefax landline "
-    "whatsapp sms text call calls called calling ring dial dialing desk hotline festnetz celular cellulare "
+    "whatsapp sms buzz pager helpline extension ext text call calls called calling ring dial dialing desk hotline festnetz celular cellulare "
     "contact reach appelle appelez llama llámame ruf anrufen bel chiama ligue tlf tfn puh",
     "card": "card cards creditcard debit visa mastercard amex maestro kreditkarte karte carte tarjeta carta cartão kaart",
     "account": "account accounts acct konto kontonummer compte cuenta conto rekening conta kundennummer kundennr kunden "
@@ -429,7 +429,11 @@ _NO_PHONE_BEFORE = re.compile(
     r"[ \w.#:-]{0,14}\Z",
     re.IGNORECASE,
 )
-_AFTER_PHONE = re.compile(r"[ ]?[-–(\[ ]{0,2}(?:office|fax|mobile|mobil|home|work|cell|tel|phone|privat|desk|direct)\b", re.IGNORECASE)
+_AFTER_PHONE = re.compile(
+    r"[ ]?(?:is|ist|est|es) (?:my|the|our|his|her|meine|mon|mi) (?:\w{2,10} ){0,2}(?:number|phone|mobile|cell|nummer|numéro|número)|"
+    r"[ ]?[-–(\[ ]{0,2}(?:office|fax|mobile|mobil|home|work|cell|tel|phone|privat|desk|direct)\b",
+    re.IGNORECASE,
+)
 
 
 def _numbers(text: str, cues: Cues, country: str) -> Iterator[Found]:
@@ -481,7 +485,7 @@ def _number(text: str, start: int, end: int, cues: Cues, country: str) -> Iterat
             if pattern.fullmatch(run) and not (cue == "phone" and n in (10, 11)):
                 yield Found(start, end, "national_id")
                 return
-        if n == 12 and cue == "card":
+        if n == 12 and (cue == "card" or (run.isdigit() and run[0] != "0" and not _is_counted(text, start, cue))):
             yield Found(start, end, "card")
             return
         if n >= 13:
@@ -492,14 +496,29 @@ def _number(text: str, start: int, end: int, cues: Cues, country: str) -> Iterat
                 return
     if n < 6 or n > 18 or _AMOUNT_BEFORE.search(text, max(0, start - 5), start) or _AMOUNT_AFTER.match(text, end):
         return
-    before = text[max(0, start - 40) : start].rpartition("\n")[2] if cue != "phone" else ""
-    if before and _NO_PHONE_BEFORE.search(before):
+    if _is_counted(text, start, cue):
         return
-    is_cued = cue == "phone" or _AFTER_PHONE.match(text, end) is not None
+    is_cued = cue == "phone" or _AFTER_PHONE.match(text, end) is not None or _is_alone(text, start, end, n)
     if is_cued and not is_international and _GROUPED.match(run) and cue != "phone":
         return
     if is_phone(run, country, is_cued=is_cued, is_international=is_international):
         yield Found(start, end, "phone")
+
+
+def _is_counted(text: str, start: int, cue: str) -> bool:
+    """Whether a word before it says that it is the number of an order, a flight, a page."""
+    before = text[max(0, start - 40) : start].rpartition("\n")[2] if cue != "phone" else ""
+    return bool(before) and _NO_PHONE_BEFORE.search(before) is not None
+
+
+def _is_alone(text: str, start: int, end: int, n: int) -> bool:
+    """Whether a number has a line of its own, as in the answer to a question."""
+    if not 7 <= n <= 13:
+        return False
+    return _LINE_END.match(text, end) is not None and _LINE_START.search(text, max(0, start - 8), start) is not None
+
+
+_LINE_START, _LINE_END = re.compile(r"(?:\A|\n)[ \t>]{0,6}\Z"), re.compile(r"[ \t.]{0,4}(?:\n|\Z)")
 
 
 def _cue_before(text: str, start: int, cues: Cues) -> str:
@@ -524,7 +543,7 @@ def _cue_before(text: str, start: int, cues: Cues) -> str:
     return weak
 
 
-_ENDS = re.compile(r"[.;!?] ")
+_ENDS = re.compile(r"[;!] |[.?] .{25}", re.DOTALL)
 
 
 def _dates(text: str, cues: Cues) -> Iterator[Found]:

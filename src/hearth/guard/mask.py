@@ -34,7 +34,7 @@ Tag = Callable[[Sequence[str]], list[list[Found]]]
 _RANKS = {
     kind: rank
     for rank, kind in enumerate(
-        "iban card email url mac ip coordinates national_id document birth_date phone secret account plate file address "
+        "iban card email url mac ip coordinates national_id document birth_date address phone secret account plate file "
         "person organisation place date age group title".split()
     )
 }

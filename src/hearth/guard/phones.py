@@ -20,6 +20,8 @@ _AROUND: dict[str, str] = {
 }
 _COMMON = "US GB DE FR ES IT NL AT CH BE IE PT SE NO DK FI PL CZ HU AU NZ IN BR MX JP".split()
 _NORTH_AMERICAN = re.compile(r"(?:(?:\+|00)?1[ .-]?)?(?:\([2-9]\d\d\) ?|[2-9]\d\d[ .-])\d{3}[ .-]\d{4}(?: ?(?:x|ext\.?) ?\d{1,6})?\Z", re.I)
+_DASHED = re.compile(r"(?:\d{2,4}-){2,4}\d{2,4}\Z|\d{3}-\d{4}\Z|\(\d{2,5}\)[ -]?\d{2,4}(?:[ -]\d{2,5}){1,3}\Z")
+"""Groups set apart by hyphens, or after a code in brackets."""
 _EXTENSION = re.compile(r" ?(?:x|ext\.?|extension|durchwahl|app\.?) ?\d{1,6}\Z", re.I)
 _GROUPED = re.compile(r"[1-9]\d{0,2}([ .\u00a0\u202f])\d{3}(?:\1\d{3})*\Z")
 
@@ -41,7 +43,7 @@ def is_phone(run: str, country: str, *, is_cued: bool, is_international: bool) -
         return 6 <= len(digits) <= 17
     if bare != run and len(digits) >= 6:
         return True
-    if _NORTH_AMERICAN.match(run):
+    if _NORTH_AMERICAN.match(run) or _DASHED.match(run):
         return True
     if not 7 <= len(digits) <= 14 or _GROUPED.match(run):
         return False
