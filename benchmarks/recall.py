@@ -10,16 +10,19 @@ here holds a million texts; texts are drawn from the same pools.
 from __future__ import annotations
 
 import argparse
+import datetime as dt
 import json
+import os
 import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
+import simsimd
 from numpy.typing import NDArray
 
-from benchmarks.record import data_folder, write
-from hearth.bench.suites.recall import KS, Conversation, mean_recall, read_conversations
+from benchmarks.record import write_result
+from hearth.bench.suites.recall import KS, Conversation, EvidenceQuestion, mean_recall, read_conversations
 from hearth.memory.events import EventMemory, NewEvent
 from hearth.memory.index import EventIndex, packed
 from hearth.memory.ranking import SCORES, Candidates, Question, candidates
@@ -28,6 +31,7 @@ from hearth.planning.times_named import times_named
 from hearth.store import Store
 
 Floats = NDArray[np.float64]
+DATA = Path(os.environ.get("HEARTH_DATA", "../shared/data"))
 RIDGE = 1e-3
 WEIGHTS = Path(__file__).parents[1] / "src/hearth/data/recall_weights.json"
 
@@ -37,7 +41,7 @@ WEIGHTS = Path(__file__).parents[1] / "src/hearth/data/recall_weights.json"
 
 def fit() -> None:
     """Conditional logit over candidates: the evidence of a question shares the probability of being chosen."""
-    path = data_folder() / "memory/locomo.json"
+    path = DATA / "memory/locomo.json"
     encoder = MiniLMEncoder.open()
     sets = [_scored(conversation, encoder) for conversation in read_conversations(path)]
     left_out = []
@@ -52,7 +56,7 @@ def fit() -> None:
     print(json.dumps({"weights": kept, **report}, indent=1))
 
 
-def _scored(conversation: Conversation, encoder: MiniLMEncoder) -> list[tuple[object, Candidates, list[str]]]:
+def _scored(conversation: Conversation, encoder: MiniLMEncoder) -> list[tuple[EvidenceQuestion, Candidates, list[str]]]:
     with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder) / "a.db") as store:
         memory = EventMemory(store, encoder, times_named)
         memory.remember_all(conversation.events)
@@ -67,35 +71,49 @@ def _scored(conversation: Conversation, encoder: MiniLMEncoder) -> list[tuple[ob
         return found
 
 
-def _fitted(sets: list[list[tuple[object, Candidates, list[str]]]]) -> Floats:
+def _fitted(sets: list[list[tuple[EvidenceQuestion, Candidates, list[str]]]]) -> Floats:
     """Newton's method on the log-likelihood less a ridge."""
     samples = []
     for one in sets:
         for question, found, names in one:
             keys = [names[slot] for slot in found.slots]
-            is_right = np.array([key in question.evidence for key in keys], np.float64)  # type: ignore[attr-defined]
+            is_right = np.array([key in question.evidence for key in keys], np.float64)
             if is_right.any():
                 samples.append((found.scores.astype(np.float64), is_right / is_right.sum()))
     weights = np.zeros(len(SCORES))
-    for _ in range(50):
+    for _ in range(100):
         gradient, curvature = 2 * RIDGE * len(samples) * weights, 2 * RIDGE * len(samples) * np.eye(len(SCORES))
         for scores, target in samples:
-            raw = scores @ weights
-            chance = np.exp(raw - raw.max())
-            chance /= chance.sum()
+            chance = _chances(scores @ weights)
             mean = chance @ scores
             gradient += mean - target @ scores
             curvature += (scores * chance[:, None]).T @ scores - np.outer(mean, mean)
-        step = np.linalg.solve(curvature, gradient)
+        step, loss = np.linalg.solve(curvature, gradient), _loss(samples, weights)
+        while np.abs(step).max() > 1e-6 and _loss(samples, weights - step) > loss:
+            step /= 2
         weights -= step
-        if np.abs(step).max() < 1e-8:
+        if np.abs(step).max() <= 1e-6:
             break
     return weights
+
+
+def _loss(samples: list[tuple[Floats, Floats]], weights: Floats) -> float:
+    total = RIDGE * len(samples) * float(weights @ weights)
+    return total - sum(float(target @ np.log(_chances(scores @ weights) + 1e-300)) for scores, target in samples)
+
+
+def _chances(raw: Floats) -> Floats:
+    chances: Floats = np.exp(raw - raw.max())
+    result: Floats = chances / chances.sum()
+    return result
 
 
 def _keys(found: Candidates, names: list[str], weights: Floats) -> list[str]:
     order = np.argsort(-(found.scores @ weights), kind="stable")
     return [names[slot] for slot in found.slots[order]]
+
+
+_START, _STEP = dt.datetime(2021, 1, 1, tzinfo=dt.UTC), dt.timedelta(minutes=3)
 
 
 # ── Scale ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -112,11 +130,10 @@ def scale(n_events: int, seed: int) -> dict[str, object]:
         with Store.open(path) as store:
             memory = EventMemory(store)
             drawn = rng.integers(0, len(texts), n_events)
-            start = _moment()
             started, cpu = time.perf_counter(), time.process_time()
             for first in range(0, n_events, 10_000):
                 memory.remember_all(
-                    NewEvent(f"e{k}", texts[drawn[k]], "message", start + k * _STEP)
+                    NewEvent(f"e{k}", texts[drawn[k]], "message", _START + k * _STEP)
                     for k in range(first, min(n_events, first + 10_000))
                 )
             result["insert_per_s"] = round(n_events / (time.perf_counter() - started))
@@ -136,7 +153,7 @@ def scale(n_events: int, seed: int) -> dict[str, object]:
                 took = []
                 for question in questions:
                     started = time.perf_counter()
-                    memory.find(question, limit=10, now=_moment() + n_events * _STEP)
+                    memory.search(question, limit=10, now=_START + n_events * _STEP)
                     took.append((time.perf_counter() - started) * 1000)
                 result[f"search_{name}_p50_ms"] = round(float(np.median(took)), 2)
                 result[f"search_{name}_p99_ms"] = round(float(np.quantile(took, 0.99)), 2)
@@ -149,22 +166,11 @@ def scale(n_events: int, seed: int) -> dict[str, object]:
     return result
 
 
-_STEP = __import__("datetime").timedelta(minutes=3)
-
-
-def _moment() -> object:
-    import datetime as dt
-
-    return dt.datetime(2021, 1, 1, tzinfo=dt.UTC)
-
-
 def _texts() -> tuple[list[str], list[str]]:
-    conversations = read_conversations(data_folder() / "memory/locomo.json")
+    conversations = read_conversations(DATA / "memory/locomo.json")
     texts = [event.text for one in conversations for event in one.events]
-    requests = sorted((data_folder() / "plans/taskbench_requests").glob("*/*requests*.json*"))
-    for path in requests:
-        for line in path.read_text().splitlines()[:3000]:
-            texts.append(json.loads(line)["user_request"])
+    for path in sorted((DATA / "plans/taskbench_requests").glob("*/user_requests.json")):
+        texts += [json.loads(line)["user_request"] for line in path.read_text().splitlines()[:3000]]
     return texts, [question.text for one in conversations for question in one.questions][:300]
 
 
@@ -194,8 +200,6 @@ def _scan(index: EventIndex, exact: NDArray[np.float32], questions: NDArray[np.f
         limit.append(time.thread_time() - started)
         right = set(np.argpartition(-(exact @ question), 10)[:10].tolist())
         hits += len(right & set(np.argpartition(-found, 10)[:10].tolist()))
-    import simsimd
-
     code, bare = np.zeros((1, exact.shape[1]), np.int8), []
     for _ in range(20):
         started = time.thread_time()
@@ -219,7 +223,10 @@ def main() -> None:
     if given.fit:
         fit()
         return
-    write("recall_scale", {"seed": given.seed, "runs": [scale(n, given.seed) for n in given.events]})
+    wall, cpu = time.perf_counter(), time.process_time()
+    runs = {f"{n}": scale(n, given.seed) for n in given.events}
+    took = {"cpu_s": time.process_time() - cpu, "wall_s": time.perf_counter() - wall}
+    write_result("recall_scale", runs, seed=given.seed, cpu_s=took["cpu_s"], wall_s=took["wall_s"])
 
 
 if __name__ == "__main__":

@@ -177,8 +177,12 @@ class Memory(Protocol):
         """
         ...
 
-    def search(self, query: str, *, limit: int = 5) -> tuple[MemoryHit, ...]:
-        """Best matches first; empty when nothing matches."""
+    def search(self, query: str, *, limit: int = 5, now: dt.datetime | None = None) -> tuple[MemoryHit, ...]:
+        """Best matches first; empty when nothing matches.
+
+        Args:
+            now: The moment from which times in `query` ("last Tuesday") are read; without it they count for nothing.
+        """
         ...
 
     def forget(self, id: str) -> None:

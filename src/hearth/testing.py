@@ -121,7 +121,7 @@ class InMemoryMemory:
             self.labels[key] = label
         return key
 
-    def search(self, query: str, *, limit: int = 5) -> tuple[MemoryHit, ...]:
+    def search(self, query: str, *, limit: int = 5, now: dt.datetime | None = None) -> tuple[MemoryHit, ...]:  # noqa: ARG002
         words = set(re.findall(r"\w+", query.casefold()))
         hits = []
         for event in self.events:

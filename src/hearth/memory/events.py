@@ -180,18 +180,14 @@ class EventMemory:
 
     # ── Finding ───────────────────────────────────────────────────────────────────────────────────────────
 
-    def search(self, query: str, *, limit: int = 5) -> tuple[MemoryHit, ...]:
-        """Events that share a word with `query` or come near its meaning, best first: see `ranking`."""
-        return self.find(query, limit=limit)
-
-    def find(
-        self, query: str, *, limit: int = 5, where: Filter | None = None, now: dt.datetime | None = None
+    def search(
+        self, query: str, *, limit: int = 5, now: dt.datetime | None = None, where: Filter | None = None
     ) -> tuple[MemoryHit, ...]:
-        """As `search`, among some events.
+        """Events that share a word with `query` or come near its meaning, best first: see `ranking`.
 
         Args:
-            where: Which may be found.
             now: The moment from which the times in `query` are read; without it they count for nothing.
+            where: Which events may be found.
         """
         text = query[:_MOST_QUESTION].encode(errors="ignore").decode()
         if not text.strip() or limit < 1:

@@ -74,9 +74,7 @@ class EventIndex:
         self._store = store
         self._stemmer = Stemmer()
         with store.transaction(is_synced=False) as cursor:
-            cursor.execute(
-                "CREATE VIRTUAL TABLE IF NOT EXISTS temp.event_terms USING fts5vocab ('main', 'event_words', 'instance')"
-            )
+            cursor.execute(_TERMS)
         self._load()
 
     def __len__(self) -> int:

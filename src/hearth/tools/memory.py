@@ -74,7 +74,7 @@ def search_memory(query: str, call: CallContext) -> list[MemoryItem]:
     words = checked_text(query, "query", N_MAX_CHARACTERS)
     if not words:
         raise ToolError("the query is empty; say what to look for in memory, e.g. 'locker'")
-    hits = call.memory.search(words, limit=N_MAX_HITS)
+    hits = call.memory.search(words, limit=N_MAX_HITS, now=call.now)
     return [MemoryItem(MemoryId(hit.id), hit.text, hit.at) for hit in hits]
 
 

@@ -1,0 +1,176 @@
+"""Events as arrays: what is found equals what SQLite holds, whatever was added and deleted in between."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hearth.memory.events import EventMemory, Filter, NewEvent
+from hearth.memory.index import EventIndex, packed
+from hearth.memory.ranking import SCORES, Period, Question, candidates, rank, weights
+from hearth.memory.terms import ASKS, HAS_NUMBER, HAS_TIME, Stemmer, signs_of, telling_words
+from hearth.store import Store
+from hearth.testing import FIXED_NOW
+from hearth.types import OWNER
+
+DAY = dt.timedelta(days=1)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(tmp_path / "a.db") as opened:
+        yield opened
+
+
+def event(key: str, text: str, *, days: float = 0, person: str = "", thread: str = "") -> NewEvent:
+    return NewEvent(key, text, "message", FIXED_NOW + days * DAY, OWNER, person, "", thread)
+
+
+class WordEncoder:
+    """Each word is a direction of its own."""
+
+    dim = 384
+
+    def encode(self, texts: object) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
+        rows = np.zeros((len(list(texts)), self.dim), np.float32)  # type: ignore[call-overload]
+        for row, text in zip(rows, texts, strict=True):  # type: ignore[call-overload]
+            for word in telling_words(text):
+                row[sum(word.encode()) * 7 % self.dim] += 1
+            row /= np.linalg.norm(row) or 1
+        return rows
+
+
+def test_stems_are_the_full_text_indexs_own() -> None:
+    found, other = Stemmer().stems(["Running dogs", "dog ran"])
+    assert found == {"run": 1, "dog": 1}
+    assert other == {"dog": 1, "ran": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "signs"),
+    [("Are you well?", ASKS), ("I went yesterday", HAS_TIME), ("I have two cats", HAS_NUMBER), ("Fine", 0)],
+)
+def test_signs_of_a_text(text: str, signs: int) -> None:
+    assert signs_of(text) == signs
+
+
+def test_neighbours_are_those_of_the_same_conversation(store: Store) -> None:
+    memory = EventMemory(store)
+    memory.remember_all(
+        [event("a1", "one", thread="a"), event("b1", "two", thread="b"), event("a2", "three", thread="a")]
+    )
+    index = memory.index
+    assert index.next[:3].tolist() == [2, -1, -1]
+    assert index.previous[:3].tolist() == [-1, -1, 0]
+    memory.remember_all([event("a3", "four", thread="a")])
+    assert index.next[2] == 3
+    memory.delete("a2")
+    assert index.next[0] == 3
+    assert index.previous[3] == 0
+    memory.delete("a3")
+    memory.remember_all([event("a4", "five", thread="a")])
+    assert index.numbers[index.next[0]] == store.query("SELECT number FROM event WHERE id='a4'")[0][0]
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from("+-?"), st.integers(0, 9)), max_size=30))
+def test_whatever_is_added_and_deleted_the_index_says_what_a_fresh_one_says(
+    tmp_path_factory: pytest.TempPathFactory, moves: list[tuple[str, int]]
+) -> None:
+    with Store.open(tmp_path_factory.mktemp("home") / "a.db") as store:
+        memory = EventMemory(store, WordEncoder())
+        known: set[str] = set()
+        for number, (what, k) in enumerate(moves):
+            if what == "+":
+                key = f"e{number}"
+                memory.remember_all([event(key, f"word{k} word{k % 3} again", days=k, thread=f"t{k % 2}")])
+                known.add(key)
+            elif what == "-" and known:
+                memory.delete(known.pop())
+            else:
+                memory.search(f"word{k}")
+        for _ in memory.embed():
+            pass
+        fresh = EventIndex(store)
+        for k in range(10):
+            asked = Question(f"word{k}", WordEncoder().encode([f"word{k}"])[0])
+            one, other = rank(memory.index, asked), rank(fresh, asked)
+            assert memory.index.numbers[one.slots].tolist() == fresh.numbers[other.slots].tolist()
+            assert one.totals == pytest.approx(other.totals, abs=1e-5)
+
+
+def test_a_number_used_again_is_the_new_event(store: Store) -> None:
+    memory = EventMemory(store)
+    memory.remember_all([event("a", "apples"), event("b", "bananas")])
+    assert [hit.id for hit in memory.search("bananas")] == ["b"]
+    memory.delete("b")
+    memory.remember_all([event("c", "cherries")])  # SQLite gives it the number of b
+    assert memory.search("bananas") == ()
+    assert [hit.id for hit in memory.search("cherries")] == ["c"]
+
+
+def test_cosines_are_those_of_the_vectors_to_their_eight_bits(store: Store) -> None:
+    rng = np.random.default_rng(0)
+    vectors = rng.standard_normal((500, 384)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    memory = EventMemory(store)
+    memory.remember_all(event(f"e{k}", "x") for k in range(500))
+    for k, vector in enumerate(vectors):
+        memory.index.set_vector(k + 1, packed(vector))
+    question = vectors[7] + 0.05 * vectors[9]
+    question /= np.linalg.norm(question)
+    assert memory.index.cosines(question) == pytest.approx(vectors @ question, abs=0.01)
+    assert int(memory.index.cosines(question).argmax()) == 7
+
+
+@pytest.mark.parametrize("damage", [b"", b"short", b"\xff" * 388, b"\0" * 388])
+def test_a_vector_that_cannot_be_read_is_none(store: Store, damage: bytes) -> None:
+    memory = EventMemory(store, WordEncoder())
+    memory.remember_all([event("a", "apples")])
+    with store.transaction() as cursor:
+        cursor.execute("UPDATE event SET vector = ?", (damage,))
+    assert memory.index.cosines(WordEncoder().encode(["apples"])[0]).tolist() == [0.0]
+    assert [hit.id for hit in memory.search("apples")] == ["a"]
+
+
+def test_only_events_that_the_filter_allows_are_found(store: Store) -> None:
+    memory = EventMemory(store)
+    memory.remember_all(event(f"e{k}", "cake at the fair", days=k, person="Ana" if k % 2 else "Ben") for k in range(6))
+    since, until = FIXED_NOW + 2 * DAY, FIXED_NOW + 5 * DAY
+    hits = memory.search("cake", limit=9, where=Filter(since, until, people=("Ana",)))
+    assert [hit.id for hit in hits] == ["e3"]
+    assert memory.search("cake", where=Filter(kinds=("no such",))) == ()
+
+
+def test_a_named_time_and_a_named_person_decide_between_equals(store: Store) -> None:
+    memory = EventMemory(store, read_times=lambda text, now: (Period(FIXED_NOW + DAY, FIXED_NOW + 2 * DAY),))
+    memory.remember_all(
+        event(f"{person}{k}", "we went swimming", days=k * 30 + 1, person=person)
+        for k in range(3)
+        for person in ("Ana", "Ben")
+    )
+    hits = memory.search("when did Ben go swimming", now=FIXED_NOW + 100 * DAY)
+    assert hits[0].id == "Ben0"
+
+
+def test_meaning_alone_finds_only_what_is_near(store: Store) -> None:
+    memory = EventMemory(store, WordEncoder())
+    memory.remember_all([event("a", "apples")])
+    assert [hit.id for hit in memory.search("apples")] == ["a"]
+    assert memory.search("zebra crossing") == ()
+
+
+def test_the_shipped_weights_have_one_for_each_score() -> None:
+    assert weights().shape == (len(SCORES),)
+    assert weights()[SCORES.index("words")] > 0
+
+
+def test_scores_of_an_empty_memory_are_none(store: Store) -> None:
+    index = EventMemory(store).index
+    assert len(candidates(index, Question("anything"), index.live).slots) == 0
