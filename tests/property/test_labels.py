@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hearth.acting.binding import bind
 from hearth.errors import BadReference, Cycle, UnknownTool
-from hearth.guard.labels import join_all, origins, predict, result_label, run_order
-from hearth.types import OWNER, PUBLIC, Argument, Label, Plan, Ref, Step, ToolSpec
+from hearth.guard.labelling import Labelling
+from hearth.guard.labels import join_all, origins, predict, refs_in, result_label, run_order
+from hearth.guard.records import Records
+from hearth.testing import make_call
+from hearth.types import (
+    OWNER,
+    PUBLIC,
+    Argument,
+    FieldOrigin,
+    Label,
+    Parameter,
+    Plain,
+    Plan,
+    Ref,
+    Step,
+    StepResult,
+    ToolSpec,
+)
 
 names = st.sampled_from(["owner", "device", "contacts", "message", "web", "file"])
 labels = st.builds(
@@ -131,3 +150,120 @@ def test_origins_name_the_steps_strangers_enter_by() -> None:
 def test_a_plan_that_cannot_be_read_has_no_labels(steps: list[Step], error: type[Exception]) -> None:
     with pytest.raises(error):
         predict(Plan(tuple(steps)), SPECS)
+
+
+# ── Fields ────────────────────────────────────────────────────────────────────────────────────────────────
+
+SOURCES = ("device", "contacts", "message", "web", "file")
+FIELDS = ("a", "b", "c")
+PARAMETERS = ("x", "y", "z")
+
+
+@st.composite
+def tools(draw: st.DrawFn) -> dict[str, ToolSpec]:
+    """Tools whose fields declare origins of every kind."""
+    found = {}
+    for name in ("t0", "t1", "t2"):
+        origins = {}
+        for part in draw(st.sets(st.sampled_from(FIELDS))):
+            made_of = draw(st.none() | st.lists(st.sampled_from(PARAMETERS), unique=True, max_size=2).map(tuple))
+            same_as = draw(st.just("") | st.sampled_from([f for f in FIELDS if f != part]))
+            origins[part] = FieldOrigin(draw(st.sampled_from(["", *SOURCES])), made_of, same_as)
+        for part, origin in list(origins.items()):  # one step of `same_as` is followed
+            if origin.same_as in origins and origins[origin.same_as].same_as:
+                del origins[part]
+        found[name] = ToolSpec(
+            name,
+            "",
+            tuple(Parameter(p, "any", is_required=False) for p in PARAMETERS),
+            source=draw(st.sampled_from(SOURCES)),
+            unconfirmed=draw(st.sampled_from(["", "", "file"])),
+            fields=dict.fromkeys(FIELDS, "text"),
+            returns="Thing",
+            origins=origins,
+        )
+    return found
+
+
+@st.composite
+def field_plans(draw: st.DrawFn) -> Plan:
+    steps: list[Step] = []
+    for k in range(draw(st.integers(1, 7))):
+        earlier = st.integers(0, k - 1) if k else st.nothing()
+        ref = st.builds(Ref, earlier, st.sampled_from([(), ("a",), ("b",), ("c",), ("0", "a"), ("b", "0")]))
+        value: st.SearchStrategy[Argument] = st.recursive(
+            st.just("literal") | ref if k else st.just("literal"),
+            lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from("kl"), inner, max_size=2),
+            max_leaves=4,
+        )
+        steps.append(
+            Step(draw(st.sampled_from(["t0", "t1", "t2"])), draw(st.dictionaries(st.sampled_from(PARAMETERS), value)))
+        )
+    return Plan(tuple(steps))
+
+
+def reached(plan: Plan, specs: dict[str, ToolSpec], k: int, part: str) -> frozenset[str]:
+    """Every source on some declared path into a field (or the whole) of step `k`: the definition, spelled out."""
+    step, spec = plan.steps[k], specs[plan.steps[k].tool]
+    if part:
+        declared = spec.origins.get(part, FieldOrigin())
+        declared = spec.origins.get(declared.same_as, FieldOrigin()) if declared.same_as else declared
+        own = {declared.source or spec.source}
+        flows = PARAMETERS if declared.made_of is None else declared.made_of
+        if spec.unconfirmed and declared.made_of != () and not (declared.source and spec.unconfirmed == ""):
+            own.add(spec.unconfirmed)
+    else:
+        own = {spec.source, *(o.source for o in spec.origins.values() if o.source and not o.same_as)} - {""}
+        own |= {spec.unconfirmed} - {""}
+        flows = PARAMETERS
+    found = frozenset(own)
+    for name in flows:
+        if name in step.arguments:
+            found |= reached_by(plan, specs, step.arguments[name])
+    return found
+
+
+def reached_by(plan: Plan, specs: dict[str, ToolSpec], value: Argument) -> frozenset[str]:
+    if isinstance(value, Ref):
+        return reached(plan, specs, value.step, next((p for p in value.path if not p.isdigit()), ""))
+    refs = refs_in(value)
+    return frozenset({"owner"}).union(*(reached_by(plan, specs, ref) for ref in refs))
+
+
+@settings(max_examples=100)
+@given(tools(), field_plans())
+def test_no_path_through_fields_loses_a_source(specs: dict[str, ToolSpec], plan: Plan) -> None:
+    found = predict(plan, specs)
+    for index, step in enumerate(plan.steps):
+        for name, value in step.arguments.items():
+            label = found[index].arguments[name]
+            assert reached_by(plan, specs, value) <= label.sources
+            assert label.sources <= found[index].result.sources
+        assert reached(plan, specs, index, "") <= found[index].result.sources
+
+
+MADE: Plain = [{"a": "some text", "b": ["a@example.org"], "c": {"k": "deep"}}]
+"""What every tool returns: a list of one record with nested values."""
+
+
+@settings(max_examples=100, deadline=None)
+@given(tools(), field_plans())
+def test_real_values_carry_what_was_predicted_and_no_less(specs: dict[str, ToolSpec], plan: Plan) -> None:
+    """Bound and labelled step by step as the executor and the monitor do."""
+    found = predict(plan, specs)
+    labelling = Labelling(specs, Records())
+    results: dict[int, StepResult] = {}
+    for index, step in enumerate(plan.steps):
+        arguments = bind(plan, index, results, specs)
+        for name, value in arguments.items():
+            assert reached_by_real(plan, specs, step.arguments[name]) <= value.label.sources
+            assert value.label.sources <= found[index].arguments[name].sources
+        result = labelling.labelled(specs[step.tool], MADE, arguments, make_call())
+        assert result.label.sources <= found[index].result.sources
+        results[index] = StepResult(index, "done", MADE, result.label, fields=result.fields)
+
+
+def reached_by_real(plan: Plan, specs: dict[str, ToolSpec], value: Argument) -> frozenset[str]:
+    """The same where nothing is known of the records: they have no id, so `unconfirmed` does not show."""
+    certain = {name: replace(spec, unconfirmed="") for name, spec in specs.items()}
+    return reached_by(plan, certain, value)
