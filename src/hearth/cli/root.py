@@ -22,6 +22,7 @@ from hearth.cli.forgetting import forget
 from hearth.cli.invocation import Invocation, as_json, opened_agent, print_json, yes_option
 from hearth.cli.learning import learn
 from hearth.cli.ledger import ledger
+from hearth.cli.masking import mask
 from hearth.cli.policy import policy
 from hearth.cli.quarantine import quarantine
 from hearth.cli.skills import skills
@@ -410,6 +411,7 @@ def demo(
 
 
 hearth.add_command(bench)
+hearth.add_command(mask)
 learn.add_command(quarantine)
 hearth.add_command(learn)
 hearth.add_command(correct)

@@ -16,7 +16,7 @@ import ipaddress
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from hearth.guard.phones import is_phone
@@ -56,7 +56,7 @@ def find_identifiers(text: str, words: Words, country: str = "") -> list[Found]:
         found += _keys(text)
     if _DIGIT.search(text):
         found += _lettered(text)
-        found += _numbers(text, cues, country)
+        found += _numbers(text, words, cues, country)
     return found
 
 
@@ -84,8 +84,9 @@ def _mails(text: str) -> Iterator[Found]:
             if start < at:
                 yield Found(start, host.end(), "email")
         at = text.find("@", at + 1)
-    for match in _SPELT.finditer(text):
-        yield Found(match.start(), match.end(), "email")
+    if _AT_WORD.search(text):
+        for match in _SPELT.finditer(text):
+            yield Found(match.start(), match.end(), "email")
 
 
 _URL = re.compile(r"(?:[a-zA-Z][a-zA-Z+.-]{1,9}://|(?<![\w.@-])www\d?\.)[^\s<>\"“”«»]{1,4000}")
@@ -104,7 +105,7 @@ _DOMAIN = re.compile(
 
 
 def _sites(text: str) -> Iterator[Found]:
-    for match in _URL.finditer(text):
+    for match in _URL.finditer(text) if "://" in text or "www" in text.lower() else ():
         yield Found(match.start(), match.start() + len(_unpunctuated(match[0])), "url")
     for match in _DOMAIN.finditer(text):
         tld, host = match[1].lower(), match[0].partition("/")[0]
@@ -395,6 +396,10 @@ _WRITTEN_DATE = re.compile(
     rf"(?:{_MONTH})\.? (?:[0-2]?\d|3[01])(?:st|nd|rd|th)?(?:,? (?:1[89]|20)\d\d)?)(?![\w])",
     re.IGNORECASE,
 )
+_MONTH_STARTS = frozenset(
+    "jan feb fev ene gen mar maa apr avr abr may mai mag mei jun jui giu jul lug aug aou ago sep set oct okt ott nov dec dez dic".split()
+)
+_DATE_LIKE = re.compile(r"\d[-/.]\d")
 _YEAR = re.compile(r"(?<![\w.,/-])(?:1[89]|20)\d\d(?![\w/-]|[.,]\d| \d)")
 _DECIMALS = r"[-+]?\d{1,3}\.\d{3,15}"
 _COORDINATES = re.compile(
@@ -436,13 +441,13 @@ _AFTER_PHONE = re.compile(
 )
 
 
-def _numbers(text: str, cues: Cues, country: str) -> Iterator[Found]:
+def _numbers(text: str, words: Words, cues: Cues, country: str) -> Iterator[Found]:
     certain = [
-        *(Found(m.start(), m.end(), "ip") for m in _IPV4.finditer(text) if _is_address(m[0].partition("/")[0])),
+        *(Found(m.start(), m.end(), "ip") for m in _ipv4(text) if _is_address(m[0].partition("/")[0])),
         *(Found(m.start(), m.end(), "coordinates") for m in _COORDINATES.finditer(text)),
     ]
     yield from certain
-    yield from _dates(text, cues)
+    yield from _dates(text, words, cues)
     blocked = sorted((found.start, found.end) for found in certain)
     place = 0
     for run in _RUN.finditer(text):
@@ -454,6 +459,10 @@ def _numbers(text: str, cues: Cues, country: str) -> Iterator[Found]:
             continue
         for start, end in _without_dates(text, run.start(), run.end()):
             yield from _number(text, start, end, cues, country)
+
+
+def _ipv4(text: str) -> Iterable[re.Match[str]]:
+    return _IPV4.finditer(text) if text.count(".") > 2 else ()
 
 
 def _without_dates(text: str, start: int, end: int) -> list[tuple[int, int]]:
@@ -546,11 +555,14 @@ def _cue_before(text: str, start: int, cues: Cues) -> str:
 _ENDS = re.compile(r"[;!] |[.?] .{25}", re.DOTALL)
 
 
-def _dates(text: str, cues: Cues) -> Iterator[Found]:
+def _dates(text: str, words: Words, cues: Cues) -> Iterator[Found]:
     """Dates; of birth where a cue says so within 40 characters before. A bare year counts after `in`, `since`, …"""
     births = [(end, start) for kind, start, end in cues if kind == "birth_date"]
     place = 0
-    for match in sorted((*_DATE.finditer(text), *_WRITTEN_DATE.finditer(text)), key=re.Match.start):
+    dates = list(_DATE.finditer(text)) if _DATE_LIKE.search(text) else []
+    if any(word[:3] in _MONTH_STARTS for word in words.folded):
+        dates += _WRITTEN_DATE.finditer(text)
+    for match in sorted(dates, key=re.Match.start):
         while place + 1 < len(births) and births[place + 1][0] <= match.start():
             place += 1
         is_birth = bool(births) and 0 <= match.start() - births[place][0] <= 40

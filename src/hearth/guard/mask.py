@@ -14,6 +14,7 @@ telephone number, how long a card number is.
 
 from __future__ import annotations
 
+import bisect
 import itertools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -191,13 +192,25 @@ class Masker:
         if self._names:
             found += self._names.find(read.text, said)
         if self._tag is not None:
-            found += self._tag([read.text])[0]
+            found += _without_numbers_known_better(self._tag([read.text])[0], found)
         kept = [one for one in found if one.kind in self.kinds and one.end > one.start]
         if self._keep:
             kept = [one for one in kept if one.by == "owner" or read.text[one.start : one.end].casefold() not in self._keep]
         if read.places is not None:
             kept = [replace(one, start=place[0], end=place[1]) for one in kept for place in [read.original(one.start, one.end)]]
         return _apart(text, kept)
+
+
+def _without_numbers_known_better(tagged: Sequence[Found], found: Sequence[Found]) -> list[Found]:
+    """Tagged names, and those numbers that no form says the bounds of."""
+    known = sorted((one.start, one.end) for one in found)
+    ends = list(itertools.accumulate((end for _, end in known), max))
+    kept = []
+    for one in tagged:
+        place = bisect.bisect_left(known, (one.end, 0))
+        if one.kind != "account" or place == 0 or ends[place - 1] <= one.start:
+            kept.append(one)
+    return kept
 
 
 def _apart(text: str, found: Collection[Found]) -> list[Found]:
