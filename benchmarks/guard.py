@@ -1,4 +1,4 @@
-"""What the guard costs: the ledger's append, verification and erasing.
+"""What the guard costs: the ledger's append, verification and erasing; the monitor's calls (`guard_calls`).
 
     python -m benchmarks.guard [SECTION…]          writes its sections of benchmarks/results/guard.json
 
@@ -18,9 +18,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from benchmarks import guard_calls
 from benchmarks.record import RESULTS, write_result
 from hearth.guard.chain import Draft
 from hearth.guard.ledger import Ledger
@@ -125,7 +126,13 @@ def _verified(folder: Path) -> dict[str, object]:
         }
 
 
-SECTIONS: dict[str, Callable[[int], dict[str, object]]] = {"ledger": ledger}
+SECTIONS: dict[str, Callable[[int], Mapping[str, object]]] = {
+    "ledger": ledger,
+    "monitor": lambda _: guard_calls.monitor(),
+    "judging": lambda _: guard_calls.judging(),
+    "rules": lambda _: guard_calls.rules(),
+    "provenance": lambda _: guard_calls.provenance(),
+}
 
 
 def main() -> None:
