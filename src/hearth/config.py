@@ -53,8 +53,8 @@ def host_and_port(text: str) -> tuple[str, int]:
         raise ValueError(_ascii_advice(text, host))
     if not re.fullmatch(r"[a-z0-9_.:-]+", host) or not (port.isascii() and port.isdigit()) or int(port) > 65535:
         raise ValueError(
-            f"{text!r} is not a host; write an exact name such as 'mail.example.org' or 'mail.example.org:993', without "
-            "wildcards or https://"
+            f"{text!r} is not a host; write an exact name such as 'mail.example.org' or 'mail.example.org:993', "
+            "without wildcards or https://"
         )
     if not _is_address(host) and (":" in host or re.fullmatch(r"0x[0-9a-f]*|\d+", host.rpartition(".")[2])):
         raise ValueError(f"{text!r} is an address in a form that programs read differently; write it as '192.168.1.5'")
@@ -535,7 +535,18 @@ def parse_settings(text: str, path: Path) -> Settings:
     except ValidationError as error:
         raise ConfigError("\n".join(_fault(path, fault, lines) for fault in error.errors()[:5])) from None
     settings._lines = lines
+    _check_hosts(settings.network, path)
     return settings
+
+
+def _check_hosts(network: Network, path: Path) -> None:
+    """Raises: ConfigError: Particulars of a host that is not allowed: a slip of the pen, most likely."""
+    allowed = {host_and_port(entry)[0] for entry in network.allow}
+    for name in network.host:
+        if host_and_port(name)[0] not in allowed:
+            near = difflib.get_close_matches(name, allowed, 1)
+            fix = f"did you mean {near[0]!r}?" if near else f"add {name!r} to `allow` under [network]"
+            raise ConfigError(f'{path}: [network.host."{name}"] is about a host that is not allowed; {fix}')
 
 
 _TABLE = re.compile(r"""\s*\[(?:\[\s*(rule)\s*\]|\s*policy\s*\.\s*["']?([^"'\]\s]+)["']?\s*)\]""")

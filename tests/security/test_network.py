@@ -317,6 +317,24 @@ def test_a_name_that_changes_between_look_ups_is_looked_up_once(world: World, st
     assert entries(egress)[0].address == "127.0.0.1"
 
 
+def test_a_resolver_that_waits_is_given_up(world: World, store: Store) -> None:
+    waiting = threading.Event()
+
+    def slow(host: str, port: int) -> Sequence[str]:
+        waiting.wait(5)
+        return ("127.0.0.1",)
+
+    network = Network(host={NAMES[0]: world.host()}, connect_s=0.1)
+    egress = Egress(NAMES, store, lambda: NOW, network=network, resolve=slow)
+    with (
+        client(egress) as http,
+        pytest.raises(EgressError, match=r"the look-up of 'api\.example\.org' took longer than"),
+    ):
+        http.get(world.url())
+    waiting.set()
+    assert entries(egress) == []
+
+
 def test_a_name_without_an_address_is_said(world: World, store: Store) -> None:
     egress = world.door(store, addresses=())
     with client(egress) as http, pytest.raises(EgressError, match="has no address, nothing was sent"):

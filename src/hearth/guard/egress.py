@@ -10,8 +10,8 @@ private address, at the first look-up or at a later one; plain HTTP to anything 
 the host, unless masked; budgets of bytes, tokens and money, also after a restart and with the clock set back.
 Not covered: C extensions that open sockets themselves, child processes, Unix sockets, sockets that listen here and what
 is sent on them, connections opened before the guard was installed, bytes of TLS and TCP themselves in the counts,
-labels of what planners and teachers send (masking is their guard), a clock set forward, how long the system's resolver
-takes, and what a permitted host does with what it gets.
+labels of what planners and teachers send (masking is their guard), a clock set forward, what a look-up tells the
+system's name server, and what a permitted host does with what it gets.
 """
 
 from __future__ import annotations
@@ -292,7 +292,7 @@ class Egress:
             EgressError: It leads where it may not. StoreError: It could not be written down; nothing was sent.
         """
         self._write(way.host, b"", 0, way.reason, way.cause, kind="opened", port=way.port)
-        addresses = tuple(self._resolve(way.host, way.port))
+        addresses = self._looked_up(way)
         if not addresses:
             raise EgressError(f"{way.host!r} has no address, nothing was sent; check its name and the network")
         strange = [address for address in addresses if not is_public(address)]
@@ -307,6 +307,23 @@ class Egress:
             raise _readable_by_all(way.host)
         with _permitted(_Permit(way.host, way.port, True, frozenset(addresses))):
             yield addresses
+
+    def _looked_up(self, way: Way) -> tuple[str, ...]:
+        """In a thread of its own, as nothing else ends a resolver that waits. Raises: EgressError: It took too long."""
+        found: list[Sequence[str]] = []
+        if as_address(way.host) is not None:
+            return (way.host,)
+        thread = threading.Thread(
+            target=lambda: found.append(self._resolve(way.host, way.port)), daemon=True, name="look-up"
+        )
+        thread.start()
+        thread.join(self.limits.connect_s)
+        if thread.is_alive():
+            raise EgressError(
+                f"the look-up of {way.host!r} took longer than {self.limits.connect_s:g} s, nothing was sent; check "
+                "the network, or raise connect_s under [network] in hearth.toml"
+            )
+        return tuple(found[0]) if found else ()
 
     def send(self, way: Way, payload: bytes, n_bytes: int, address: str, tls: str) -> None:
         """Write down what is about to be sent; when this returns it may be.

@@ -30,6 +30,7 @@ from hearth.protocols import Cause
 _SECRET_HEADER = re.compile(rb"(?i)(proxy-)?authorization|cookie|(x-)?api-?key|(x-.*|.*-)(token|secret|password)")
 _PIECE_BYTES = 1 << 16
 _MAX_IDLE = 4
+_MAX_SECRETS = 1000
 _IDLE_S = 5.0
 _MAX_ADDRESSES = 4
 """Of one host that are tried, one after another."""
@@ -117,10 +118,18 @@ class CheckedTransport(httpx.BaseTransport):
                 )
             if lower == b"accept-encoding":
                 value = b"gzip, deflate" if b"gzip" in value else b"identity"
-            if _SECRET_HEADER.fullmatch(name) and self._secrets.setdefault((lower, value), origin) != origin:
+            if _SECRET_HEADER.fullmatch(name) and not self._is_meant_for(origin, (lower, value)):
                 continue
             head.append((name, value))
         return head
+
+    def _is_meant_for(self, origin: httpcore.Origin, secret: tuple[bytes, bytes]) -> bool:
+        """Whether a password or key was not used for another host before."""
+        with self._lock:
+            first = self._secrets.setdefault(secret, origin)
+            while len(self._secrets) > _MAX_SECRETS:  # of some ways to log in, each request has a new one
+                del self._secrets[next(iter(self._secrets))]
+        return first == origin
 
     # ── Connections ───────────────────────────────────────────────────────────────────────────────────────
 
