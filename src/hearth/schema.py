@@ -286,6 +286,31 @@ MIGRATIONS: tuple[str, ...] = (
     ALTER TABLE event ADD COLUMN signs INTEGER NOT NULL DEFAULT 0;
     ALTER TABLE event ADD COLUMN vector BLOB;
     CREATE INDEX event_waiting ON event (number) WHERE vector IS NULL;
+
+    CREATE TABLE fact (
+        number INTEGER PRIMARY KEY,
+        subject TEXT NOT NULL,
+        relation TEXT NOT NULL,
+        value TEXT NOT NULL,
+        is_single INTEGER NOT NULL,
+        since_unix_s REAL,
+        until_unix_s REAL,
+        learnt_unix_s REAL NOT NULL,
+        unlearnt_unix_s REAL,
+        confidence REAL NOT NULL,
+        status TEXT NOT NULL,
+        label TEXT NOT NULL,
+        reason TEXT NOT NULL,
+        follows INTEGER
+    );
+    CREATE INDEX fact_subject ON fact (subject COLLATE NOCASE, relation);
+    CREATE INDEX fact_value ON fact (value COLLATE NOCASE);
+    CREATE TABLE fact_event (
+        fact INTEGER NOT NULL REFERENCES fact (number) ON DELETE CASCADE,
+        event TEXT NOT NULL,
+        PRIMARY KEY (fact, event)
+    );
+    CREATE INDEX fact_event_event ON fact_event (event);
     """,
 )
 """Schema changes, first to last; a file's `user_version` says how many it has. Never edit one that was released."""
