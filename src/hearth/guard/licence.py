@@ -105,7 +105,7 @@ _THINGS = (
     "file document doc docx pdf list spreadsheet folder drive report xlsx txt pptx presentation sheet minutes",
     "email mail inbox reply sender newsletter",
     "transaction payment money bill rent account refund transfer invoice order iban fee difference balance share bank "
-    "subscription landlord debt",
+    "subscription landlord debt euro dollar pound cash",
     "message dm chat channel text slack",
     "user member person people colleague workspace team channel",
     "password passcode pin",
@@ -218,7 +218,7 @@ def _is_denied(low: Sequence[str], place: int) -> bool:
 def _n_times(bare: str, said: str) -> int:
     """How many calls the words ask for."""
     low = words(bare)
-    if _ALL & set(low) or any(_is_plural(word) for word in low):
+    if _ALL & set(low) or any(map(_is_plural, low, ["", *low])):
         return UNLIMITED
     named = max(map(_number_before_things, low, [*low[1:], ""]), default=1)
     listed = len(re.findall(r"\S+@\S+|\b[A-Z][a-z]+(?=,| and |$)", said))
@@ -232,8 +232,16 @@ def _number_before_things(word: str, following: str) -> int:
     return _NUMERALS.get(word, int(word) if word.isdigit() and len(word) < 3 else 1)
 
 
-def _is_plural(word: str) -> bool:
+def _is_plural(word: str, before: str = "") -> bool:
+    """Whether a word is the plural of a thing, without a number before it that says how many."""
+    if word in _UNITS or before in _NUMERALS or before.isdigit():
+        return False
     return word.endswith("s") and not word.endswith("ss") and stem(word) in _KINDS and stem(word) != word
+
+
+def is_thing(word: str) -> bool:
+    """Whether a stem is a common word for a kind of thing (meeting, call, list): no message fits into those."""
+    return word in _KINDS
 
 
 # ── Tools ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -303,7 +311,9 @@ class KnownTools:
             if deeds & self._deeds[name]
         ]
         best = max(scored, default=(0.0, ""))[0]
-        nearest = [name for score, name in scored if score >= max(best - _NEAR, _LEAST)]
+        nearest = [
+            name for score, name in scored if score >= max(best - _NEAR, _LEAST if self._vectors is not None else 0.0)
+        ]
         made = {kind for name in nearest for kind in self._makes[name]}
         return nearest + [name for _, name in scored if name not in nearest and self._finishes[name] & made]
 

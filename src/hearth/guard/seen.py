@@ -15,6 +15,7 @@ Not covered: prose (a body, a page, a file's text): no value in it is evidence f
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,7 +31,7 @@ from hearth.guard.roles import (
     is_label,
     is_structured,
 )
-from hearth.guard.words import amounts, content_words, folded, has_invisible, is_in, stem, word_set, words
+from hearth.guard.words import amounts, content_words, days_said, folded, has_invisible, is_in, stem, word_set, words
 from hearth.types import Plain, Request, ToolSpec
 
 _UNIVERSAL = word_set("each every all everyone everybody both them")
@@ -42,6 +43,7 @@ _BEST = word_set("best top highest-rated")
 _WORST = word_set("worst lowest-rated")
 _DEAREST = word_set("priciest expensive")
 _CHEAPEST = word_set("cheapest")
+_SUPERLATIVES = _LARGEST | _SMALLEST | _LATEST | _EARLIEST | _BEST | _WORST | _DEAREST | _CHEAPEST
 _SIZE_FIELDS = word_set("size size_bytes length amount count n duration number")
 _PRICE_FIELDS = word_set("price price_min price_max price_per_day price_per_person amount cost fee")
 _PAID_FIELDS = word_set("amount total")
@@ -59,6 +61,8 @@ _ONE_OF_OURS = re.compile(
     r"(?:with|where|who|whose|that|which|having|in)\b|\b(?:which|what)\s+(?:user|member|person|channel)\b"
 )
 _DATE = re.compile(r"^\d{4}-\d{2}-\d{2}")
+MAX_DEPTH = 3
+"""Calls made with what other calls returned are followed so far back."""
 MAX_RECORDS = 2_000
 """Of one result; the rest is evidence for nothing."""
 
@@ -93,7 +97,7 @@ class Atom:
     is_author: bool
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Record:
     """One thing a tool returned."""
 
@@ -117,6 +121,10 @@ class Record:
 
 class Result:
     """One call with what it returned."""
+
+    @cached_property
+    def kind(self) -> str:
+        return element_type(self.spec.returns)
 
     def __init__(self, spec: ToolSpec, arguments: Mapping[str, Plain], value: Value, owner: Owner) -> None:
         self.spec = spec
@@ -149,6 +157,7 @@ def _record(spec: ToolSpec, item: Plain, result: Value, owner: Owner) -> Record:
     fields: Mapping[str, Plain] = item if isinstance(item, dict) else {"": item}
     author = next((folded(str(v)) for k, v in fields.items() if is_author(k) and v is not None), None)
     is_incoming = author is not None and not owner.knows(author)
+    named_by = _named_by(spec)
     atoms: list[Atom] = []
     labels: set[str] = set()
     titles: list[str] = []
@@ -169,11 +178,11 @@ def _record(spec: ToolSpec, item: Plain, result: Value, owner: Owner) -> Record:
                 is_own_field = first_party and (not is_incoming or _is_minted(kind))
                 trusted = is_own_field or (kind in ADDRESS_TYPES and owner.knows(text))
                 atoms.append(Atom(name, kind, text, trusted and not has_invisible(text), is_author(name)))
-            if is_label(name, kind) and isinstance(scalar, str):
+            if name in named_by and isinstance(scalar, str):
                 labels |= content_words(text.partition("@")[0] if kind == "EmailAddress" else text)
                 titles.append(text)
     return Record(
-        spec.returns,
+        element_type(spec.returns),
         tuple(atoms),
         frozenset(labels) - _kind_words(spec.returns),
         tuple(titles),
@@ -181,6 +190,15 @@ def _record(spec: ToolSpec, item: Plain, result: Value, owner: Owner) -> Record:
         dates,
         is_incoming,
     )
+
+
+def _named_by(spec: ToolSpec) -> frozenset[str]:
+    """Fields that name a record; of one without a title its text does (a reminder, something remembered)."""
+    if not spec.fields:
+        return frozenset({""})
+    found = frozenset(name for name, kind in spec.fields.items() if is_label(name, element_type(kind)))
+    prose = word_set("text description")
+    return found or frozenset(name for name in spec.fields if name in prose)
 
 
 @cache
@@ -213,10 +231,11 @@ class _Part:
     text: str
     stems: frozenset[str]
     amounts: frozenset[float]
+    days: frozenset[str]
 
     @classmethod
-    def of(cls, text: str) -> _Part:
-        return cls(folded(text), content_words(text), frozenset(amounts(text)))
+    def of(cls, text: str, today: dt.date) -> _Part:
+        return cls(folded(text), content_words(text), frozenset(amounts(text)), days_said(text, today))
 
     def score(self, record: Record) -> float:
         """How much of it speaks of this record: shared words; whole names, addresses and amounts count more."""
@@ -227,6 +246,8 @@ class _Part:
             score += 3
         if any(value in self.amounts and name in _PAID_FIELDS for name, value in record.measures.items()):
             score += 1.5
+        if self.days and any(date[:10] in self.days for date in record.dates.values()):
+            score += 1
         return score
 
 
@@ -241,7 +262,7 @@ class Evidence:
         said = _GLUED.sub(". ", request.text)
         self.text = folded(said)
         self.stems = content_words(said)
-        self._parts = tuple(_Part.of(part) for part in _SENTENCE.split(said) if part.strip())
+        self._parts = tuple(_Part.of(part, request.now.date()) for part in _SENTENCE.split(said) if part.strip())
         self.words = frozenset(words(_THAN.sub(" ", self.text)))
         self.amounts = frozenset(amounts(said))
         self.results: list[Result] = []
@@ -279,21 +300,30 @@ class Evidence:
         """Whether `record` is one the owner means."""
         return (
             self._is_described(record)
-            or (len(result.records) == 1 and self._is_asked_by_name(result))
+            or (len(result.records) == 1 and (self._is_asked_by_name(result) or self._is_asked_for(result)))
             or self._is_extreme(result, record)
             or (self._is_for_all and self._is_asked_by_name(result))
         )
 
+    def _is_asked_for(self, result: Result) -> bool:
+        """Whether a call without words of its own is what the request speaks of: the next event."""
+        return not _said(result.arguments) and bool(content_words(result.spec.name.replace("_", " ")) & self.stems)
+
     def _is_asked_by_name(self, result: Result, depth: int = 0) -> bool:
         """Whether a call's arguments are the request's own words, or come from records the owner means."""
-        given = [a for a in _strings(result.arguments) if not _DATE.match(a)]
+        given = _said(result.arguments)
         if not given:
             return False
         return all(self.names(a) or (content_words(a) and self.says(a)) or self._comes_from(a, depth) for a in given)
 
     def _comes_from(self, value: str, depth: int) -> bool:
-        return depth < 3 and any(
-            self._is_described(record) or self._is_extreme(result, record) for result, record, _ in self.holding(value)
+        """Whether a value was read before: in a record the owner means, or in a first-party field of one that a call
+        in the request's own words returned."""
+        return depth < MAX_DEPTH and any(
+            self._is_described(record)
+            or self._is_extreme(result, record, depth + 1)
+            or (atom.is_trusted and self._is_asked_by_name(result, depth + 1))
+            for result, record, atom in self.holding(value)
         )
 
     def _is_described(self, record: Record) -> bool:
@@ -303,16 +333,18 @@ class Evidence:
             if score > 0 and not any(
                 other.key != record.key and part.score(other) >= score
                 for result in self.results
-                if result.spec.returns == record.kind
+                if result.kind == record.kind
                 for other in result.records
             ):
                 return True
         return False
 
-    def _is_extreme(self, result: Result, record: Record) -> bool:
-        """Whether the request's superlative picks `record` of this list."""
+    def _is_extreme(self, result: Result, record: Record, depth: int = 0) -> bool:
+        """Whether the request's superlative picks `record` of this list, which was asked for whole or by name."""
         said, others = self.words, result.records
-        if len(others) < 2:
+        if len(others) < 2 or not said & _SUPERLATIVES:
+            return False
+        if _said(result.arguments) and not self._is_asked_by_name(result, depth):
             return False
         for wanted, sign, fields in (
             (_LARGEST, 1, _SIZE_FIELDS | _RATING_FIELDS | _PRICE_FIELDS),
@@ -403,6 +435,11 @@ class Evidence:
             if record.labels and not record.is_incoming and self.is_meant(result, record)
             for word in record.labels
         )
+
+
+def _said(arguments: Mapping[str, Plain]) -> list[str]:
+    """The words in a call's arguments; times, numbers and switches are none."""
+    return [text for text in _strings(arguments) if text.strip() and not _DATE.match(text)]
 
 
 def _strings(arguments: Mapping[str, Plain]) -> list[str]:

@@ -39,7 +39,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hearth.guard.labels import Value
-from hearth.guard.licence import KnownTools, Licence
+from hearth.guard.licence import KnownTools, Licence, is_thing
 from hearth.guard.roles import ADDRESS_TYPES, AMOUNT_WORDS, Sensitive, element_type, sensitive_values
 from hearth.guard.seen import Evidence, Owner, Record
 from hearth.guard.words import content_words, folded, has_invisible, stem, word_set, words
@@ -188,7 +188,9 @@ class Warrant:
             case "target":
                 return self._target_fault(case)
             case "place":
-                return "" if self._evidence.says(case.text) else self._target_fault(case)
+                name, _, ending = case.text.rpartition(".")
+                is_said = self._evidence.says(name if ending.lower() in _FILE_ENDINGS else case.text)
+                return "" if is_said and content_words(case.text) else self._target_fault(case)
             case "link":
                 return self._link_fault(case)
             case "amount":
@@ -280,7 +282,8 @@ class Warrant:
     def _name_fault(self, case: _Case) -> str:
         if has_invisible(case.text):
             return f"{case.shown} holds invisible characters"
-        strange = {w for w in content_words(case.text) - self._evidence.stems if not w.isdigit()} - _FILLERS
+        unsaid = content_words(case.text) - self._evidence.stems - _FILLERS
+        strange = {word for word in unsaid if not word.isdigit() and not is_thing(word)}
         if self._is_back:
             strange -= _BACK
         if strange and (strange := strange - self._evidence.labels()):
@@ -288,8 +291,8 @@ class Warrant:
         return self._content_fault(case)
 
     def _link_fault(self, case: _Case) -> str:
-        bare = re.sub(r"^https?://(?:www\.)?|/$", "", case.text)
-        if self._evidence.names(case.text) or self._evidence.names(bare):
+        bare = re.sub(r"^https?://|/$", "", case.text)
+        if any(map(self._evidence.names, (case.text, bare, bare.removeprefix("www.")))):
             return ""
         return f"{case.shown} is not in the request"
 
@@ -297,7 +300,8 @@ class Warrant:
         if case.spec.name not in self._tools.outgoing:
             return ""
         for found in _pointers(case.text):
-            if not self._evidence.names(found) and not self._is_from_meant_record(folded(found)):
+            low = folded(found)
+            if not (self._evidence.names(found) or self._is_named_contact(low) or self._is_from_meant_record(low)):
                 return f"{case.shown} holds {found[:60]!r}, which is not in the request"
         return ""
 

@@ -9,6 +9,7 @@ Not covered: meaning, misspellings, synonyms.
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 import unicodedata
 from functools import lru_cache
@@ -96,3 +97,33 @@ def numbers(text: str) -> list[float]:
 def amounts(text: str) -> list[float]:
     """The numbers that may be amounts: no years, no parts of account numbers written in groups."""
     return numbers(_YEAR.sub(" ", _GROUPS.sub(" ", text)))
+
+
+_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_MONTHS = (
+    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+    "december",
+)  # fmt: skip
+_ISO_DAY = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
+_MONTH_DAY = re.compile(rf"\b({'|'.join(_MONTHS)})\s+(\d{{1,2}})(?:st|nd|rd|th)?\b")
+_DAY_MONTH = re.compile(rf"\b(\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?({'|'.join(_MONTHS)})\b")
+
+
+def days_said(text: str, today: dt.date) -> frozenset[str]:
+    """The days a text names, as ISO dates: today, tomorrow, yesterday, the next Friday, `May 3rd`, `2026-05-03`."""
+    low = folded(text)
+    found = set(_ISO_DAY.findall(low))
+    said = set(words(low))
+    for word, n_days in (("yesterday", -1), ("today", 0), ("tonight", 0), ("tomorrow", 1)):
+        if word in said:
+            found.add((today + dt.timedelta(n_days)).isoformat())
+    for number, name in enumerate(_WEEKDAYS):
+        if said & {name, f"{name}s", f"{name}'s"}:
+            found.add((today + dt.timedelta((number - today.weekday()) % 7)).isoformat())
+    named = [(month, int(day)) for month, day in _MONTH_DAY.findall(low)]
+    named += [(month, int(day)) for day, month in _DAY_MONTH.findall(low)]
+    for month, day in named:
+        if 1 <= day <= 31:  # the year is this one or the next: both are looked for
+            number = _MONTHS.index(month) + 1
+            found |= {f"{year}-{number:02}-{day:02}" for year in (today.year, today.year + 1)}
+    return frozenset(found)
