@@ -38,6 +38,8 @@ _NAMING = (
     ("called",),
     ("name",),
 )
+_LAST_WORDS = frozenset(phrase[-1] for phrase in _NAMING)
+_ALL_CUES = _TITLES | _BEFORE_A_PERSON | _LAST_WORDS
 _NO_NAMES = frozenset(
     "i me my mine you your he she it we us they them him her his their our the a an this that these those all any some everyone "
     "everybody anyone someone mom mum dad mama papa grandma grandpa home work school team support customer service monday tuesday "
@@ -58,7 +60,11 @@ def find_cued_names(text: str, said: Words) -> list[Found]:
 
 def _found(text: str, said: Words) -> Iterator[Found]:
     folded = said.folded
+    if _ALL_CUES.isdisjoint(folded):
+        return
     for index, word in enumerate(folded):
+        if word not in _ALL_CUES:
+            continue
         if word in _TITLES and index + 1 < len(folded) and (len(word) > 1 or text[said.starts[index]].isupper()):
             last = _name_end(text, said, index + 1, is_titled=True)
             if last > index:
@@ -67,7 +73,7 @@ def _found(text: str, said: Words) -> Iterator[Found]:
             last = _name_end(text, said, index + 1)
             if last > index and folded[index + 1] not in _TITLES:
                 yield Found(said.starts[index + 1], said.ends[last], "person")
-        elif word in ("name", "called", "heisse", "ist", "is", "appelle", "llamo", "chiamo"):
+        elif word in _LAST_WORDS:
             for phrase in _NAMING:
                 if tuple(folded[max(0, index + 1 - len(phrase)) : index + 1]) != phrase or index + 1 >= len(folded):
                     continue

@@ -43,24 +43,30 @@ def find_identifiers(text: str, words: Words, country: str = "") -> list[Found]:
         country: The owner's, ISO 3166, for phone numbers without a country; may be empty.
     """
     found: list[Found] = []
-    if "@" in text or _AT_WORD.search(text):
+    if "@" in text or ((")" in text or "]" in text or "}" in text) and _AT_WORD.search(text)):
         found += _mails(text)
-    if "." in text or "://" in text:
+    if _DOTTED.search(text):
         found += _sites(text)
-        found += (Found(m.start(), m.end(), "file") for m in _FILE.finditer(text))
-    if ":" in text or "-" in text:
-        found += _machines(text)
-    cues = _cues(words)
-    found += _after_cues(text, cues)
-    if _LONG_MIX.search(text):
+        if _EXTENSION.search(text):
+            found += (Found(m.start(), m.end(), "file") for m in _FILE.finditer(text))
+    n_colons = text.count(":")
+    if n_colons > 1 or text.count("-") > 4:
+        found += _machines(text, n_colons)
+    cues = [] if _CUE_KEYS.isdisjoint(words.folded) else _cues(words)
+    if cues:
+        found += _after_cues(text, cues)
+    if max(map(len, text.split()), default=0) >= 20 and _LONG_MIX.search(text):
         found += _keys(text)
     if _DIGIT.search(text):
-        found += _lettered(text)
+        if not all(word.isalpha() or word.isdigit() for word in words.folded) or _GLUED.search(text):
+            found += _lettered(text)
         found += _numbers(text, words, cues, country)
     return found
 
 
 _DIGIT = re.compile(r"\d")
+_DOTTED = re.compile(r"\.\w|://")
+_GLUED = re.compile(r"[A-Z][ -]\d{2}|\d{8}[- ][A-Za-z]")
 
 # ── Mail, web, machines ───────────────────────────────────────────────────────────────────────────────────
 
@@ -134,6 +140,7 @@ _EXTENSIONS = (
     "eml|mbox|msg|jpe?g|png|gif|bmp|tiff?|heic|webp|svg|psd|mp3|wav|flac|ogg|m4a|aac|mp4|mkv|avi|mov|webm|mpe?g|zip|tar|gz|"
     "7z|rar|iso|sqlite|db|ipynb|kdbx|pem|crt|key|bak"
 )
+_EXTENSION = re.compile(rf"\.(?:{_EXTENSIONS})(?![\w@])", re.IGNORECASE)
 _FILE = re.compile(
     rf"(?<![\w.~+@%/\\-])(?:(?:~|\.{{1,2}})?/|[A-Za-z]:\\)?(?:[\w.~+@%-]{{1,100}}[/\\]){{0,12}}[\w(][\w.+@()-]{{0,120}}\.(?:{_EXTENSIONS})(?![\w@])",
     re.IGNORECASE,
@@ -143,10 +150,10 @@ _IPV6 = re.compile(r"(?<![\w:.])(?:[0-9a-fA-F]{0,4}:){2,7}(?:[0-9a-fA-F]{0,4}|(?
 _MAC = re.compile(r"(?<![\w:-])(?:[0-9a-fA-F]{2}([:-]))(?:[0-9a-fA-F]{2}\1){4,6}[0-9a-fA-F]{2}(?![\w:-])")
 
 
-def _machines(text: str) -> Iterator[Found]:
+def _machines(text: str, n_colons: int) -> Iterator[Found]:
     for match in _MAC.finditer(text):
         yield Found(match.start(), match.end(), "mac")
-    if "::" in text or text.count(":") >= 7:
+    if "::" in text or n_colons >= 7:
         for match in _IPV6.finditer(text):
             if _is_address(match[0]) and len(match[0]) > 3:
                 yield Found(match.start(), match.end(), "ip")
@@ -195,6 +202,8 @@ _CUES: dict[str, tuple[str, ...]] = {}
 for _kind, _said in _CUE_WORDS.items():
     for _word in _said.split():
         _CUES[fold(_word)] = (*_CUES.get(fold(_word), ()), _kind)
+
+_CUE_KEYS = frozenset(_CUES)
 
 Cues = Sequence[tuple[str, int, int]]
 """Kind, start and end of each cue word, in order."""
@@ -332,12 +341,9 @@ _SHAPES: tuple[tuple[str, re.Pattern[str]], ...] = (
 )
 _DNI = re.compile(r"(?<!\w)([XYZ]-?\d{7}|\d{8})[- ]?([A-Z])(?!\w)", re.I)
 _DNI_LETTERS = "TRWAGMYFPDXBNJZSQVHLCKE"
-_HAS_MIX = re.compile(r"[A-Za-z]{1,6}[ -]?\d|\d[A-Za-z]")
 
 
 def _lettered(text: str) -> Iterator[Found]:
-    if not _HAS_MIX.search(text):
-        return
     for match in _IBAN.finditer(text):
         end = _iban_end(match[0])
         if end:
@@ -377,7 +383,7 @@ def _is_iban(compact: str) -> bool:
 # ── Runs of digits ────────────────────────────────────────────────────────────────────────────────────────
 
 _RUN = re.compile(
-    r"(?<![\w@#])(?<!\d[.,-])(?:\+ ?|\(\+?)?\d+(?:[ .()/\-–\u2011\u00a0\u2009\u202f]{1,3}\d+)*(?:(?: ?(?:x|ext\.?|extension|durchwahl|app\.?) ?|x)\d{1,6})?",
+    r"\d+(?:[ .()/\-–\u2011\u00a0\u2009\u202f]{1,3}\d+)*(?:(?: ?(?:x|ext\.?|extension|durchwahl|app\.?) ?|x)\d{1,6})?",
     re.IGNORECASE,
 )
 _DATE = re.compile(
@@ -444,21 +450,50 @@ _AFTER_PHONE = re.compile(
 def _numbers(text: str, words: Words, cues: Cues, country: str) -> Iterator[Found]:
     certain = [
         *(Found(m.start(), m.end(), "ip") for m in _ipv4(text) if _is_address(m[0].partition("/")[0])),
-        *(Found(m.start(), m.end(), "coordinates") for m in _COORDINATES.finditer(text)),
+        *(Found(m.start(), m.end(), "coordinates") for m in _coordinates(text)),
     ]
     yield from certain
     yield from _dates(text, words, cues)
     blocked = sorted((found.start, found.end) for found in certain)
     place = 0
     for run in _RUN.finditer(text):
-        if run.end() - run.start() < 6:
+        start, end = _whole_run(text, run.start(), run.end())
+        if end - start < 6:
             continue
-        while place < len(blocked) and blocked[place][1] <= run.start():
+        while place < len(blocked) and blocked[place][1] <= start:
             place += 1
-        if place < len(blocked) and blocked[place][0] < run.end():
+        if place < len(blocked) and blocked[place][0] < end:
             continue
-        for start, end in _without_dates(text, run.start(), run.end()):
-            yield from _number(text, start, end, cues, country)
+        for first, last in _without_dates(text, start, end):
+            yield from _number(text, first, last, cues, country)
+
+
+def _whole_run(text: str, start: int, end: int) -> tuple[int, int]:
+    """With the `+` or bracket before it; without a first group of digits that belongs to a word or a decimal."""
+    while start < end:
+        first = start
+        while first and start - first < 3 and text[first - 1] in "+( ":
+            first -= 1
+        while first < start and text[first] == " ":
+            first += 1
+        if text[first:start].strip("(") not in ("", "+", "+ "):
+            first = start
+        before = text[first - 1] if first else " "
+        if not (before.isalnum() or before in "_@#") and not (before in ".,-" and first > 1 and text[first - 2].isdigit()):
+            return first, end
+        while start < end and text[start].isdigit():
+            start += 1
+        while start < end and not text[start].isdigit():
+            start += 1
+    return end, end
+
+
+def _coordinates(text: str) -> Iterable[re.Match[str]]:
+    is_likely = "°" in text or ("+" in text and _PLUS_CODE.search(text)) or ("." in text and _DECIMAL.search(text))
+    return _COORDINATES.finditer(text) if is_likely else ()
+
+
+_PLUS_CODE, _DECIMAL = re.compile(r"\+[2-9CFGHJMPQRVWX]{2}"), re.compile(r"\d\.\d{3}")
 
 
 def _ipv4(text: str) -> Iterable[re.Match[str]]:

@@ -215,6 +215,37 @@ class _Index:
     numbers: frozenset[str] = frozenset()
     """Last seven digits of phone numbers."""
 
+    def is_near(self, word: str) -> bool:
+        """Whether a word is a longer name but for one letter."""
+        if not _LEAST_FUZZY - 1 <= len(word) <= _MOST_FUZZY or word in _WORDS_TOO:
+            return False
+        near = set[str]()
+        for less in (word, *_without_one(word)):
+            near |= self.deletes.get(less, set())
+        return any(name[0] == word[0] and _is_one_off(word, name) for name in near)
+
+    def is_telling(self, word: str) -> bool:
+        """Whether a word may begin a name, however it is written."""
+        if word in self.starts or (len(word) > 5 and word in self.joined):
+            return True
+        return (len(word) > 3 and word[-1] == "s" and word[:-1] in self.starts) or self.is_near(word)
+
+
+class _Seen(dict[str, bool]):
+    """Which words may begin a name, worked out when first met; forgotten when there are too many."""
+
+    def __init__(self, index: _Index) -> None:
+        super().__init__()
+        self._index = index
+
+    def __missing__(self, word: str) -> bool:
+        if len(self) > 50_000:
+            self.clear()
+        is_telling = self._index.is_telling(word)
+        if len(word) <= 40:
+            self[word] = is_telling
+        return is_telling
+
 
 class OwnerNames:
     """Finds the owner's names in a text."""
@@ -247,6 +278,7 @@ class OwnerNames:
         for options in index.starts.values():
             options.sort(key=lambda option: -len(option[0]))
         index.numbers = frozenset(numbers)
+        self._seen = _Seen(index)
 
     def __bool__(self) -> bool:
         return bool(self._index.starts or self._index.numbers)
@@ -254,21 +286,18 @@ class OwnerNames:
     def find(self, text: str, said: Words) -> list[Found]:
         """The owner's names in a plain text, in order. `said`: `plain.words(text)`."""
         found: list[Found] = []
-        starts, joined, folded = self._index.starts, self._index.joined, said.folded
-        n, at = len(folded), 0
-        while at < n:
-            word = folded[at]
-            one = self._exact(text, said, at) if word in starts else None
-            if one is None and len(word) > 5 and word in joined:
-                one = (joined[word], at + 1)
-            if one is None:
-                one = self._varied(text, said, at)
-            if one is None:
-                at += 1
+        seen, folded = self._seen, said.folded
+        done = 0
+        for at in [at for at, word in enumerate(folded) if seen[word]]:
+            if at < done:
                 continue
-            kind, after = one
-            found.append(Found(said.starts[at], said.ends[after - 1], kind, "owner"))
-            at = after
+            one = self._exact(text, said, at) if folded[at] in self._index.starts else None
+            one = one or self._varied(text, said, at)
+            if one is not None:
+                kind, done = one
+                found.append(Found(said.starts[at], said.ends[done - 1], kind, "owner"))
+        if ("-" in text or not text.isascii()) and _HYPHEN_LIKE.search(text):
+            found += self._hyphenated(text, said)
         if self._index.numbers:
             found += self._phones(text)
         return _joined_people(text, found)
@@ -285,44 +314,50 @@ class OwnerNames:
         return None
 
     def _varied(self, text: str, said: Words, at: int) -> tuple[str, int] | None:
-        """With a genitive `s`, cut by a hyphen, with one wrong letter."""
+        """Written as one word, with a genitive `s`, with one wrong letter."""
         folded, starts = said.folded, self._index.starts
         word = folded[at]
-        if len(word) > 3 and word[-1] == "s" and word[:-1] in starts:
-            for key, kind in starts[word[:-1]]:
-                if len(key) == 1 and word[:-1] not in _WORDS_TOO and word not in _WORDS_TOO and not text[said.starts[at]].islower():
-                    return kind, at + 1
-        if at + 1 < len(folded) and _HYPHEN.fullmatch(text, said.ends[at], said.starts[at + 1]):
-            whole = word + folded[at + 1]
-            if whole in self._index.joined:
-                return self._index.joined[whole], at + 2
-            for key, kind in starts.get(whole, ()):
-                if len(key) == 1 and len(whole) > 3:
-                    return kind, at + 2
-        if not _LEAST_FUZZY - 1 <= len(word) <= _MOST_FUZZY or not self._index.deletes or word in _WORDS_TOO:
+        if word in self._index.joined and len(word) > 5:
+            return self._index.joined[word], at + 1
+        if word in _WORDS_TOO:
             return None
         first = text[said.starts[at]]
+        if word[-1] == "s" and word[:-1] in starts and word[:-1] not in _WORDS_TOO and not first.islower():
+            for key, kind in starts[word[:-1]]:
+                if len(key) == 1:
+                    return kind, at + 1
+        if not self._index.is_near(word):
+            return None
         is_cued = at > 0 and folded[at - 1] in _CUES
         if first.islower() and not (is_cued and len(word) >= _LEAST_FUZZY):
             return None
         if not is_cued and len(word) < 8 and _starts_sentence(text, said.starts[at]) and not _next_is_capital(text, said, at):
             return None
-        return ("person", at + 1) if self._is_near_name(word) else None
+        return "person", at + 1
 
-    def _is_near_name(self, word: str) -> bool:
-        deletes = self._index.deletes
-        near = set[str]()
-        for less in (word, *_without_one(word)):
-            near |= deletes.get(less, set())
-        return any(name[0] == word[0] and _is_one_off(word, name) for name in near)
+    def _hyphenated(self, text: str, said: Words) -> Iterator[Found]:
+        """Names cut by a hyphen, also at the end of a line."""
+        folded, starts, joined = said.folded, self._index.starts, self._index.joined
+        for at in range(len(folded) - 1):
+            if text[said.ends[at]] not in _HYPHENS or not _HYPHEN.fullmatch(text, said.ends[at], said.starts[at + 1]):
+                continue
+            whole = folded[at] + folded[at + 1]
+            kinds = [kind for key, kind in starts.get(whole, ()) if len(key) == 1 and len(whole) > 3]
+            if whole in joined or kinds:
+                yield Found(said.starts[at], said.ends[at + 1], joined.get(whole) or kinds[0], "owner")
 
     def _phones(self, text: str) -> Iterator[Found]:
         for run in _DIGITS.finditer(text):
             if re.sub(r"\D", "", run[0])[-7:] in self._index.numbers:
-                yield Found(run.start(), run.end(), "phone", "owner")
+                start = run.start()
+                while start and run.start() - start < 2 and text[start - 1] in "+(":
+                    start -= 1
+                yield Found(start, run.end(), "phone", "owner")
 
 
-_DIGITS = re.compile(r"(?<!\w)[+(]{0,2}\d(?:[ ().\-/\u00a0]{0,2}\d){5,18}")
+_DIGITS = re.compile(r"\d(?:[ ().\-/\u00a0]{0,2}\d){5,18}")
+_HYPHENS = "-\u2010\u2011\u2012\u2013"
+_HYPHEN_LIKE = re.compile(r"[-\u2010-\u2013](?:\r?\n|\w)")
 _HYPHEN = re.compile(r"-(?:\r?\n[ \t]{0,8})?|[\u2010\u2011\u2012\u2013]")
 _NEAR = re.compile(r"(?:[ \t]{0,3}[.,'’\-\u2010\u2011/&]?[ \t]{0,3}\n?[ \t]{0,3}|\W{0,3})")
 

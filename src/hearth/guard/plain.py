@@ -79,6 +79,7 @@ def plain(text: str) -> Plain:
 
 _WORD = re.compile(r"[\u2e80-\U0003ffff]|[^\W_\u2e80-\U0003ffff]+(?:[\u0300-\u036f]+[^\W_\u2e80-\U0003ffff]*)*")
 """Chinese, Japanese and Korean letters are words of their own: a name begins and ends anywhere."""
+_ASCII_WORD = re.compile(r"[A-Za-z0-9]+")
 _SPECIAL = str.maketrans({"ß": "ss", "ø": "o", "æ": "ae", "œ": "oe", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ı": "i"})
 
 
@@ -93,16 +94,13 @@ class Words:
 
 def words(text: str) -> Words:
     """The words of a plain text: runs of letters and digits."""
-    folded: list[str] = []
-    starts: list[int] = []
-    ends: list[int] = []
-    is_ascii = text.isascii()
-    for match in _WORD.finditer(text):
-        word = match[0]
-        folded.append(word.lower() if is_ascii else fold(word))
-        starts.append(match.start())
-        ends.append(match.end())
-    return Words(folded, starts, ends)
+    if text.isascii():
+        spans = [match.span() for match in _ASCII_WORD.finditer(text)]
+        folded = _ASCII_WORD.findall(text.lower())
+    else:
+        spans = [match.span() for match in _WORD.finditer(text)]
+        folded = [fold(text[start:end]) for start, end in spans]
+    return Words(folded, [start for start, _ in spans], [end for _, end in spans])
 
 
 def fold(word: str) -> str:

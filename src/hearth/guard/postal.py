@@ -106,22 +106,55 @@ _AND_STREET = re.compile(r" (?:and|&) (?=[^\W\d_a-zà-ÿ])")
 _DIGIT = re.compile(r"\d")
 
 
+_BOX_WORDS = frozenset(
+    "box pobox postfach postbox postboks postbus apartado postale postal boite bp bag psc cmr unit uss apo fpo dpo".split()
+)
+_UNIT_WORDS = frozenset("apt apartment suite ste wohnung whg lgh flat".split())
+_CODE_WORDS = frozenset("zip zipcode postcode postal plz postleitzahl cap postnummer".split())
+_CODE_LIKE = re.compile(r"[A-Z]\d|\d[A-Z]|\d{4} ?[A-Z]{2}|[A-Z]-\d|[A-Z]{2} \d{5}|\d{5}-\d")
+
+
+class _Roles(dict[str, str]):
+    """What a word may be in an address, worked out when first met; forgotten when there are too many."""
+
+    def __missing__(self, word: str) -> str:
+        if len(self) > 50_000:
+            self.clear()
+        role = "a" if word in _AFTER_SET else ""
+        if word in _BEFORE_SET:
+            role += "b"
+        elif len(word) > 5 and word.endswith(_GLUED_ENDS) and word not in _NOT_GLUED:
+            role += "g"
+        elif word in _GLUED_WORDS:
+            role += "w"
+        if len(word) <= 40:
+            self[word] = role
+        return role
+
+
+_ROLES = _Roles()
+
+
 def find_postal(text: str, words: Words) -> list[Found]:
     """Addresses in a plain text; stretches may overlap. `words`: `plain.words(text)`."""
     found: list[Found] = []
     if _DIGIT.search(text):
-        found += (Found(m.start(), m.end(), "address") for m in _BOX.finditer(text))
-        found += (Found(m.start(), m.end(), "address") for m in _TELLING_UNIT.finditer(text))
-        found += (Found(m.start(), m.end(), "address") for m in _CODES.finditer(text))
-        found += (Found(m.start(1), m.end(1), "address") for m in _CODE_CUE.finditer(text))
-    for index, word in enumerate(words.folded):
-        if word in _AFTER_SET:
+        if not _BOX_WORDS.isdisjoint(words.folded):
+            found += (Found(m.start(), m.end(), "address") for m in _BOX.finditer(text))
+        if not _UNIT_WORDS.isdisjoint(words.folded):
+            found += (Found(m.start(), m.end(), "address") for m in _TELLING_UNIT.finditer(text))
+        if _CODE_LIKE.search(text):
+            found += (Found(m.start(), m.end(), "address") for m in _CODES.finditer(text))
+        if not _CODE_WORDS.isdisjoint(words.folded):
+            found += (Found(m.start(1), m.end(1), "address") for m in _CODE_CUE.finditer(text))
+    for index, role in [(index, _ROLES[word]) for index, word in enumerate(words.folded) if _ROLES[word]]:
+        if "a" in role:
             found += _street_after(text, words, index)
-        if word in _BEFORE_SET:
+        if "b" in role:
             found += _street_before(text, words, index)
-        elif word.endswith(_GLUED_ENDS) and len(word) > 5 and word not in _NOT_GLUED:
+        elif "g" in role:
             found += _street_glued(text, words, index)
-        elif word in _GLUED_WORDS and index:
+        elif "w" in role and index:
             found += _street_apart(text, words, index)
     return [_with_tail(text, one) for one in found]
 
