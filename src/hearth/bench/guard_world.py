@@ -305,8 +305,9 @@ def _card(contact: Contact) -> bytes:
 def texts_in(home: Path, place: Place) -> Iterator[tuple[str, str]]:
     """Name and text of everything that lies in a place of the home.
 
-    A mail's text is `From: …`, `To: …`, `Subject: …`, its body, and `Attachment: NAME` with the text of each; a
-    calendar entry, reminder or card is its lines, unfolded and unescaped (`DTSTART;TZID=Europe/Berlin:2026…`).
+    A mail's text is `From: …`, `To: …`, `Subject: …`, its body, `Attachment: NAME` with the text of each, and
+    `Status: read` or `unread`; a calendar entry, reminder or card is its lines, unfolded and unescaped
+    (`DTSTART;TZID=Europe/Berlin:2026…`).
     """
     if place == "memory":
         yield from _memories(home / "hearth.db")
@@ -315,7 +316,9 @@ def texts_in(home: Path, place: Place) -> Iterator[tuple[str, str]]:
     if place in _MAILBOXES:
         for part in ("cur", "new"):
             for path in _files(root / "mail" / _MAILBOXES[place] / part):
-                yield path.name.partition(":2,")[0], _mail_text(path.read_bytes())
+                name, _, flags = path.name.partition(":2,")
+                state = "read" if "S" in flags else "unread"
+                yield name, f"{_mail_text(path.read_bytes())}\nStatus: {state}"
         return
     for path in _files(root / place):
         name = path.relative_to(root / place).as_posix()
