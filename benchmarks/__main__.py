@@ -8,7 +8,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-NAMES = ("encoder", "slots", "planning", "requests", "start")
+NAMES = ("encoder", "slots", "planning", "requests", "start", "guard")
 
 
 def main() -> int:

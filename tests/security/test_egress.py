@@ -244,6 +244,14 @@ SCRIPTS = {
             assert client.get(f"http://127.0.0.1:{port}/guarded").text == "ok"
         assert refused(connect)
     """,
+    "a public name that leads inside": """
+        real = socket.getaddrinfo
+        socket.getaddrinfo = lambda host, *rest, **more: real(
+            "127.0.0.1" if str(host).startswith("mail.") else host, *rest, **more)
+        egress = Egress(["mail.example.org", "mail.local"], store, lambda: dt.datetime.now(dt.UTC))
+        with egress.permit("mail.example.org", port, "x"): assert refused(connect)
+        with egress.permit("mail.local", port, "x"): connect()
+    """,
     "sockets of this machine that are no network": """
         a, b = socket.socketpair()
         a.sendmsg([b"x"]); assert b.recv(1) == b"x"

@@ -44,6 +44,8 @@ PLAN = Plan(
     planner="student",
     rests_on=("d-1", "gone"),
     unserved=("and sing a song",),
+    expected_f1=0.9,
+    considered=((("find_contact", "send_mail"), 0.8), ((), 0.2)),
 )
 STARTED = (
     StartedStep(0, "find_contact", "e1-0", {"name": "Ben"}, NOW, "none", Ruling("allow", "it only reads", "default")),
@@ -87,6 +89,9 @@ def test_a_request_is_explained_whole() -> None:
         "Asked": ["You asked this on Fri 20 Nov 2026 09:30."],
         "The plan": [
             "It was made by student, with a confidence of 0.93.",
+            "So much of its tools was expected to be right: 0.90.",
+            "Of the plans the teacher gave, 80% were: find_contact, send_mail.",
+            "Of the plans the teacher gave, 20% were: none.",
             "It rests on “tell Ann that it rains” (demonstration d-1, from a teacher).",
             "It rests on demonstration gone, which is not held any more.",
             "Not planned, as no tool serves it: “and sing a song”.",

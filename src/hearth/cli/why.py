@@ -157,6 +157,8 @@ def _plan_says(plan: Plan, known: Mapping[str, tuple[str, str]]) -> list[str]:
     says = [f"{by}, with a confidence of {plan.confidence:.2f}."]
     if plan.expected_f1 is not None:
         says.append(f"So much of its tools was expected to be right: {plan.expected_f1:.2f}.")
+    for tools, share in plan.considered:
+        says.append(f"Of the plans the teacher gave, {share:.0%} were: {', '.join(tools) or 'none'}.")
     for id in plan.rests_on:
         if id in known:
             request, source = known[id]
