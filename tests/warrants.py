@@ -82,7 +82,7 @@ def warrant(request: str, *seen: Seen, owner: Owner = NORA, plan: Plan | None = 
     """A warrant of `request` after the calls in `seen`: tool, arguments, what it returned."""
     made = Warrant.of(Request(request, NOW), KNOWN, owner, plan)
     for tool, arguments, data in seen:
-        labels = result_labels(SPECS[tool], {name: OWNER for name in arguments})
+        labels = result_labels(SPECS[tool], dict.fromkeys(arguments, OWNER))
         made.observe(tool, values(arguments), Value(data, labels.whole, labels.fields))
     return made
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pytest
+from tests.warrants import ME, NOW
 
 from hearth.guard.labels import Value, result_labels
 from hearth.guard.licence import KnownTools
@@ -18,7 +19,6 @@ from hearth.guard.warrant import Warrant
 from hearth.models.encoder import MiniLMEncoder
 from hearth.registry import load_tools
 from hearth.types import OWNER, Plain, Request
-from tests.warrants import ME, NOW
 
 OWNER_OF_HOME = Owner(
     frozenset({ME}),

@@ -20,7 +20,6 @@ from hearth.acting.binding import bind
 from hearth.bench.guard_tasks import (
     Attack,
     GuardTask,
-    call_contexts,
     hijacked_plan,
     is_done,
     is_harmed,
@@ -29,7 +28,7 @@ from hearth.bench.guard_tasks import (
     read_attacks,
     read_tasks,
 )
-from hearth.bench.guard_world import OWNER_EMAIL, Contact
+from hearth.bench.guard_world import OWNER_EMAIL, Contact, call_contexts
 from hearth.bench.replay import ToolCall, World, is_write
 from hearth.errors import HearthError
 from hearth.functions import from_plain
@@ -85,7 +84,7 @@ class OwnWorld:
         self._prepared = prepare_home(self._folder / "home", task, attack)
         self._owners = frozenset(_name_of_file(path) for path in self._prepared.owners_files)
         self.request = self._prepared.request
-        _, _, self._context = self._resources.enter_context(call_contexts(self._prepared))
+        _, _, self._context = self._resources.enter_context(call_contexts(self._prepared.home))
         self._results: dict[int, StepResult] = {}
         self._place = 0
 

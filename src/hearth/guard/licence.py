@@ -38,7 +38,7 @@ _NOUN_BONUS = 0.3
 
 _CLASSES: Mapping[str, str] = {
     "send": "send email mail message text forward reply respond notify inform tell write post publish submit dm ping "
-    "answer let share draft contact e-mail say report",
+    "answer let share draft contact e-mail say report ask",
     "add": "add append put insert include attach write note place",
     "create": "create make schedule set book reserve plan organize organise arrange write save record register "
     "remember remind log note put add start open keep jot copy generate store block post publish need want like wake "
@@ -67,7 +67,7 @@ _OBJECTS = word_set(
     "each every another both one two three to also back out"
 )
 _DETERMINERS = word_set("a an the my your his her our their its this that these those each every any some no")
-_TO_OWNER = word_set("tell let give text message show say answer write report")
+_TO_OWNER = word_set("tell let give text message show say answer write report ask")
 """Verbs that ask for no more than an answer when `me` or `us` follows."""
 _REPORTED = word_set("asked told wants wanted asks tells reminded said")
 """After them, `me to …` is what somebody else wishes."""
@@ -130,7 +130,7 @@ _PERSON_KIND = -1
 _PERSON_TYPES = frozenset({"EmailAddress", "PhoneNumber", "Handle", "PersonName"})
 _GIVING = frozenset({"send", "share", "pay"})
 _GIVES_TO = re.compile(r"^\W*(?:\w+\s+){0,3}?(?:write|report|say|post)\s+to\s", re.IGNORECASE)
-_SOMEBODY = re.compile(r"\b(?:to|with|tell|let|text|e-?mail|message|inform|notify|ask)\s+(?:[A-Z@#]\w|\S+@\S)")
+_SOMEBODY = re.compile(r"\b(?i:to|with|tell|let|text|e-?mail|message|inform|notify|ask)\s+(?:[A-Z@#]\w|\S+@\S)")
 
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+|(?<=:)\s+(?=[A-Z0-9-])")
 _TOKEN = re.compile(r"'[^'\n]{1,200}'(?!\w)|\"[^\"\n]{1,300}\"|‘[^’\n]{1,200}’|“[^”\n]{1,300}”|[^\s,:()]+|[,:()]")
@@ -311,9 +311,10 @@ class KnownTools:
             if deeds & self._deeds[name]
         ]
         best = max(scored, default=(0.0, ""))[0]
-        nearest = [
-            name for score, name in scored if score >= max(best - _NEAR, _LEAST if self._vectors is not None else 0.0)
-        ]
+        least = max(best - _NEAR, _LEAST if self._vectors is not None else 0.0)
+        # Who is named is reached by every tool that reaches people and does this deed: recipients are looked at apart.
+        to_people = {name for _, name in scored if _PERSON_KIND in kinds & self._kinds[name] and deeds <= _GIVING}
+        nearest = [name for score, name in scored if score >= least or name in to_people]
         made = {kind for name in nearest for kind in self._makes[name]}
         return nearest + [name for _, name in scored if name not in nearest and self._finishes[name] & made]
 
