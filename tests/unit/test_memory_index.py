@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,10 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hearth.memory.closeness import Closeness
 from hearth.memory.events import EventMemory, Filter, NewEvent
 from hearth.memory.index import EventIndex, packed
 from hearth.memory.ranking import SCORES, Period, Question, candidates, rank, weights
 from hearth.memory.terms import ASKS, HAS_NUMBER, HAS_TIME, Stemmer, signs_of, telling_words
+from hearth.models.encoder import TokenVectors
 from hearth.store import Store
 from hearth.testing import FIXED_NOW
 from hearth.types import OWNER
@@ -174,3 +177,37 @@ def test_the_shipped_weights_have_one_for_each_score() -> None:
 def test_scores_of_an_empty_memory_are_none(store: Store) -> None:
     index = EventMemory(store).index
     assert len(candidates(index, Question("anything"), index.live).slots) == 0
+
+
+class WordTokens(WordEncoder):
+    """The same, token by token."""
+
+    def encode_tokens(self, texts: list[str]) -> list[TokenVectors]:
+        found = []
+        for text in texts:
+            spans = [(0, 0), *(match.span() for match in re.finditer(r"\w+", text)), (0, 0)]
+            vectors = self.encode([text[start:end] for start, end in spans])
+            rarity = np.ones(len(spans), np.float32)
+            found.append(TokenVectors(self.encode([text])[0], vectors, np.array(spans, np.int32), rarity))
+        return found
+
+
+def test_a_closer_look_prefers_the_event_whose_words_answer_each_word(store: Store) -> None:
+    memory = EventMemory(store, WordTokens())
+    memory.remember_all([event("half", "apples apples apples", days=1), event("all", "red apples", days=2)])
+    assert [hit.id for hit in memory.search("red apples", is_close=True)][0] == "all"
+    closeness = Closeness(WordTokens())
+    assert closeness.of("red apples", [], {1: "apples apples", 2: "red apples"}).tolist() == pytest.approx(
+        [0.5, 1.0], abs=0.02
+    )
+    assert closeness.of("red apples", ["Red"], {1: "apples apples"}).tolist() == pytest.approx([1.0], abs=0.02)
+    assert closeness.of("who", [], {3: ""}).tolist() == [0.0]
+
+
+def test_a_closer_look_keeps_no_more_than_its_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hearth.memory.closeness.MAX_CACHED", 5)
+    closeness = Closeness(WordTokens())
+    closeness.of("x", [], {k: f"word{k}" for k in range(20)})
+    assert len(closeness._kept) == 5
+    closeness.forget(19)
+    assert 19 not in closeness._kept

@@ -60,6 +60,8 @@ class Ranked:
 
     slots: Slots
     totals: FloatArray
+    scores: FloatArray
+    """Shape [n_candidates, len(SCORES)]."""
     has_words: NDArray[np.bool_]
     """Whether they share a telling word with the question."""
     cosines: FloatArray
@@ -87,19 +89,38 @@ def rank(index: EventIndex, question: Question, mask: NDArray[np.bool_] | None =
     found = candidates(index, question, allowed)
     totals = found.scores @ weights()
     order = np.lexsort((-index.at_unix_s[found.slots], -totals.round(4)))  # among equals the most recent first
-    return Ranked(found.slots[order], totals[order], found.has_words[order], found.cosines[order])
+    return Ranked(found.slots[order], totals[order], found.scores[order], found.has_words[order], found.cosines[order])
+
+
+def reranked(ranked: Ranked, close: FloatArray) -> Ranked:
+    """The first `len(close)` in the order of their scores and their closeness together; the others behind them."""
+    n = len(close)
+    totals = ranked.scores[:n] @ weights("close")[:-1] + weights("close")[-1] * standardised(close)
+    order = np.argsort(-totals, kind="stable")
+    behind = ranked.totals[n:] - (ranked.totals[n] if n < len(ranked.totals) else 0) + totals.min(initial=0)
+    return Ranked(
+        np.concatenate([ranked.slots[:n][order], ranked.slots[n:]]),
+        np.concatenate([totals[order], behind]).astype(np.float32),
+        *(np.concatenate([a[:n][order], a[n:]]) for a in (ranked.scores, ranked.has_words, ranked.cosines)),
+    )
+
+
+def standardised(close: FloatArray) -> FloatArray:
+    """Mean 0, deviation 1."""
+    result: FloatArray = (close - close.mean()) / max(1e-6, float(close.std()))
+    return result
 
 
 @functools.cache
-def weights() -> FloatArray:
-    """One weight for each of `SCORES`."""
-    kept = json.loads((files("hearth.data") / "recall_weights.json").read_text())["weights"]
-    return np.array([kept[name] for name in SCORES], np.float32)
+def weights(kind: str = "weights") -> FloatArray:
+    """One weight for each of `SCORES`; of kind `close` one more, for closeness."""
+    kept = json.loads((files("hearth.data") / "recall_weights.json").read_text())[kind]
+    return np.array([kept[name] for name in (*SCORES, "close") if name in kept], np.float32)
 
 
 def candidates(index: EventIndex, question: Question, allowed: NDArray[np.bool_]) -> Candidates:
     """The events that are weighed, with their scores."""
-    people = _people(index, question.text)
+    people = people_named(index, question.text)
     named = {word for person in people for word in telling_words(person)}
     words = [word for word in telling_words(question.text) if word.removesuffix("s") not in named and word not in named]
     lists = [index.postings(stem) for stem in index.stems(words)]
@@ -127,7 +148,7 @@ def candidates(index: EventIndex, question: Question, allowed: NDArray[np.bool_]
     return Candidates(slots, scores, own[slots] > 0, near)
 
 
-def _people(index: EventIndex, text: str) -> list[str]:
+def people_named(index: EventIndex, text: str) -> list[str]:
     """Those who said something and are named in the question."""
     low = text.casefold()
     return [

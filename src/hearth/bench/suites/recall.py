@@ -107,7 +107,7 @@ Finder = Callable[[EventMemory, EvidenceQuestion, dt.datetime], Sequence[str]]
 
 
 def by_ranking(memory: EventMemory, question: EvidenceQuestion, now: dt.datetime) -> Sequence[str]:
-    return [hit.id for hit in memory.search(question.text, limit=max(KS), now=now)]
+    return [hit.id for hit in memory.search(question.text, limit=max(KS), now=now, is_close=True)]
 
 
 def measure_recall(
