@@ -55,7 +55,8 @@ class Sample:
         return np.array([key in self.question.evidence for key in self.keys], np.float64)
 
     def ordered(self, weights: Floats) -> list[int]:
-        return np.argsort(-(self.scores @ weights), kind="stable").tolist()
+        order: list[int] = np.argsort(-(self.scores @ weights), kind="stable").tolist()
+        return order
 
 
 @dataclass(frozen=True, slots=True)

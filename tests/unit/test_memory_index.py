@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -182,7 +182,7 @@ def test_scores_of_an_empty_memory_are_none(store: Store) -> None:
 class WordTokens(WordEncoder):
     """The same, token by token."""
 
-    def encode_tokens(self, texts: list[str]) -> list[TokenVectors]:
+    def encode_tokens(self, texts: Sequence[str]) -> list[TokenVectors]:
         found = []
         for text in texts:
             spans = [(0, 0), *(match.span() for match in re.finditer(r"\w+", text)), (0, 0)]
@@ -195,7 +195,7 @@ class WordTokens(WordEncoder):
 def test_a_closer_look_prefers_the_event_whose_words_answer_each_word(store: Store) -> None:
     memory = EventMemory(store, WordTokens())
     memory.remember_all([event("half", "apples apples apples", days=1), event("all", "red apples", days=2)])
-    assert [hit.id for hit in memory.search("red apples", is_close=True)][0] == "all"
+    assert memory.search("red apples", is_close=True)[0].id == "all"
     closeness = Closeness(WordTokens())
     assert closeness.of("red apples", [], {1: "apples apples", 2: "red apples"}).tolist() == pytest.approx(
         [0.5, 1.0], abs=0.02
