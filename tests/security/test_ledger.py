@@ -435,6 +435,8 @@ def test_erasing_leaves_no_byte_and_cannot_be_guessed_from_the_hash(tmp_path: Pa
         with store.transaction() as cursor:
             assert ledger.erase(cursor, ledger.holding([b"5550123"]), "forgotten") == 2
             assert ledger.erase(cursor, [1, 2, 99], "again") == 0
+            empty = ledger.add(cursor, Draft("opened", "h", "r"))
+            assert ledger.erase(cursor, [empty.number], "nothing in it") == 0
         ledger.seal()
         assert ledger.holding([b"5550123"]) == ()
         assert ledger.verify().is_whole

@@ -102,7 +102,8 @@ class Ledger:
             number
             for number in wanted
             if cursor.execute(
-                "SELECT 1 FROM disclosure WHERE number=? AND salt IS NOT NULL AND kind NOT IN ('erased', 'scar')",
+                "SELECT 1 FROM disclosure WHERE number=? AND salt IS NOT NULL AND kind NOT IN ('erased', 'scar')"
+                " AND (payload <> x'' OR stands_for_json <> '{}')",
                 (number,),
             ).fetchone()
         ]
