@@ -17,15 +17,14 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from hearth.guard.phones import is_phone
 from hearth.guard.plain import Words, fold
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A stretch of a text that tells something."""
+class Found(NamedTuple):
+    """A stretch of a text that tells something. A tuple: many are made, and a frozen dataclass takes thrice as long."""
 
     start: int
     end: int
@@ -35,12 +34,13 @@ class Found:
     """Which finder: `form`, `owner` (the owner's own names) or `tagger`."""
 
 
-def find_identifiers(text: str, words: Words, country: str = "") -> list[Found]:
+def find_identifiers(text: str, words: Words, country: str = "", *, dates: bool = True) -> list[Found]:
     """What stands in a plain text; stretches may overlap.
 
     Args:
         words: `plain.words(text)`.
         country: The owner's, ISO 3166, for phone numbers without a country; may be empty.
+        dates: Whether also dates that are nobody's birthday are looked for.
     """
     found: list[Found] = []
     if "@" in text or ((")" in text or "]" in text or "}" in text) and _AT_WORD.search(text)):
@@ -60,7 +60,9 @@ def find_identifiers(text: str, words: Words, country: str = "") -> list[Found]:
     if _DIGIT.search(text):
         if not all(word.isalpha() or word.isdigit() for word in words.folded) or _GLUED.search(text):
             found += _lettered(text)
-        found += _numbers(text, words, cues, country)
+        found += _numbers(text, cues, country)
+        if dates or any(kind == "birth_date" for kind, _, _ in cues):
+            found += _dates(text, words, cues)
     return found
 
 
@@ -330,16 +332,16 @@ _IBAN_LENGTHS = {
     **{"VG": 24, "XK": 20, "YE": 30},
 }
 _SHAPES: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("national_id", re.compile(r"(?<!\w)(?!BG|GB|KN|NK|NT|TN|ZZ)[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\d\d ?\d\d ?\d\d ?[A-D](?!\w)", re.I)),
-    ("national_id", re.compile(r"(?<!\w)[A-Z]{6}\d\d[A-EHLMPR-T]\d\d[A-Z]\d{3}[A-Z](?!\w)", re.I)),  # codice fiscale
-    ("national_id", re.compile(r"(?<!\w)[A-Z]{4}\d{6}[HM][A-Z]{5}[A-Z0-9]\d(?!\w)", re.I)),  # CURP
-    ("national_id", re.compile(r"(?<!\w)[A-Z]{5}\d{4}[A-Z](?!\w)")),  # PAN
-    ("national_id", re.compile(r"(?<!\w)\d\d ?[0-3]\d[01]\d\d\d ?[A-Z] ?\d{3}(?!\w)")),  # German social insurance
-    ("national_id", re.compile(r"(?<!\w)[0-3]\d[01]\d{3}[-+A]\d{3}[0-9A-FHJ-NPR-Y](?!\w)")),  # hetu
-    ("plate", re.compile(r"(?<!\w)[A-Z]{2}\d\d ?[A-Z]{3}(?!\w)|(?<!\w)[A-Z]{2}-\d{3}-[A-Z]{2}(?!\w)")),
-    ("account", re.compile(r"(?<!\w)(?=[A-Z0-9]*\d[A-Z0-9]*\d)(?=[A-Z0-9]*[A-HJ-NPR-Z])[A-HJ-NPR-Z0-9]{17}(?!\w)")),  # VIN
+    ("national_id", re.compile(r"\b(?!BG|GB|KN|NK|NT|TN|ZZ)[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\d\d ?\d\d ?\d\d ?[A-D](?!\w)", re.I)),
+    ("national_id", re.compile(r"\b[A-Z]{6}\d\d[A-EHLMPR-T]\d\d[A-Z]\d{3}[A-Z](?!\w)", re.I)),  # codice fiscale
+    ("national_id", re.compile(r"\b[A-Z]{4}\d{6}[HM][A-Z]{5}[A-Z0-9]\d(?!\w)", re.I)),  # CURP
+    ("national_id", re.compile(r"\b[A-Z]{5}\d{4}[A-Z](?!\w)")),  # PAN
+    ("national_id", re.compile(r"\b\d\d ?[0-3]\d[01]\d\d\d ?[A-Z] ?\d{3}(?!\w)")),  # German social insurance
+    ("national_id", re.compile(r"\b[0-3]\d[01]\d{3}[-+A]\d{3}[0-9A-FHJ-NPR-Y](?!\w)")),  # hetu
+    ("plate", re.compile(r"\b[A-Z]{2}\d\d ?[A-Z]{3}(?!\w)|\b[A-Z]{2}-\d{3}-[A-Z]{2}(?!\w)")),
+    ("account", re.compile(r"\b(?=[A-Z0-9]*\d[A-Z0-9]*\d)(?=[A-Z0-9]*[A-HJ-NPR-Z])[A-HJ-NPR-Z0-9]{17}(?!\w)")),  # VIN
 )
-_DNI = re.compile(r"(?<!\w)([XYZ]-?\d{7}|\d{8})[- ]?([A-Z])(?!\w)", re.I)
+_DNI = re.compile(r"\b([XYZ]-?\d{7}|\d{8})[- ]?([A-Z])(?!\w)", re.I)
 _DNI_LETTERS = "TRWAGMYFPDXBNJZSQVHLCKE"
 
 
@@ -406,7 +408,7 @@ _MONTH_STARTS = frozenset(
     "jan feb fev ene gen mar maa apr avr abr may mai mag mei jun jui giu jul lug aug aou ago sep set oct okt ott nov dec dez dic".split()
 )
 _DATE_LIKE = re.compile(r"\d[-/.]\d")
-_YEAR = re.compile(r"(?<![\w.,/-])(?:1[89]|20)\d\d(?![\w/-]|[.,]\d| \d)")
+_YEAR = re.compile(r"\b(?:1[89]|20)\d\d(?![\w/-]|[.,]\d| \d)")
 _DECIMALS = r"[-+]?\d{1,3}\.\d{3,15}"
 _COORDINATES = re.compile(
     rf"(?<![\w.])(?:{_DECIMALS}°?[ ]?[NSns]?[,;]?[ ]{{0,2}}{_DECIMALS}°?[ ]?[EWOewo]?(?![\w.]\d)|"
@@ -447,13 +449,12 @@ _AFTER_PHONE = re.compile(
 )
 
 
-def _numbers(text: str, words: Words, cues: Cues, country: str) -> Iterator[Found]:
+def _numbers(text: str, cues: Cues, country: str) -> Iterator[Found]:
     certain = [
         *(Found(m.start(), m.end(), "ip") for m in _ipv4(text) if _is_address(m[0].partition("/")[0])),
         *(Found(m.start(), m.end(), "coordinates") for m in _coordinates(text)),
     ]
     yield from certain
-    yield from _dates(text, words, cues)
     blocked = sorted((found.start, found.end) for found in certain)
     place = 0
     for run in _RUN.finditer(text):
@@ -604,6 +605,8 @@ def _dates(text: str, words: Words, cues: Cues) -> Iterator[Found]:
         is_birth = is_birth and re.search(r"\d{4}|[/.-]\d\d\Z", match[0]) is not None
         yield Found(match.start(), match.end(), "birth_date" if is_birth else "date")
     for match in _YEAR.finditer(text):
+        if match.start() == 0 or text[match.start() - 1] != " ":
+            continue
         before = text[max(0, match.start() - 24) : match.start()]
         if births and re.search(r"\b(?:born|geboren|née?|nacid[oa]|nat[oa]|nascid[oa])(?: in| im| en| nel| em)? \Z", before, re.I):
             yield Found(match.start(), match.end(), "birth_date")

@@ -185,7 +185,7 @@ class Masker:
         said = words(read.text)
         found: list[Found] = []
         if self._forms:
-            found += find_identifiers(read.text, said, self._country)
+            found += find_identifiers(read.text, said, self._country, dates="date" in self.kinds)
             found += find_postal(read.text, said)
             if "person" in self.kinds:
                 found += find_cued_names(read.text, said)
@@ -197,7 +197,7 @@ class Masker:
         if self._keep:
             kept = [one for one in kept if one.by == "owner" or read.text[one.start : one.end].casefold() not in self._keep]
         if read.places is not None:
-            kept = [replace(one, start=place[0], end=place[1]) for one in kept for place in [read.original(one.start, one.end)]]
+            kept = [Found(*read.original(one.start, one.end), one.kind, one.by) for one in kept]
         return _apart(text, kept)
 
 
@@ -215,6 +215,8 @@ def _without_numbers_known_better(tagged: Sequence[Found], found: Sequence[Found
 
 def _apart(text: str, found: Collection[Found]) -> list[Found]:
     """Stretches joined where they overlap, and widened to whole words, so that a stand-in is a word of its own."""
+    if not found:
+        return []
     joined: list[Found] = []
     for one in sorted(found, key=lambda one: (one.start, -one.end)):
         last = joined[-1] if joined else None
@@ -237,9 +239,9 @@ def _apart(text: str, found: Collection[Found]) -> list[Found]:
         while end < len(text) and _is_word(text[end]):
             end += 1
         if whole and start == low:  # side by side, their stand-ins would run into one word
-            whole[-1] = replace(whole[-1], end=max(low, end))
+            whole[-1] = whole[-1]._replace(end=max(low, end))
         else:
-            whole.append(replace(one, start=start, end=end))
+            whole.append(Found(start, end, one.kind, one.by))
     return whole
 
 

@@ -121,9 +121,9 @@ def _of_organisation(text: str) -> Iterator[OwnName]:
 
 def _of_address(parts: list[str]) -> Iterator[OwnName]:
     """`ADR`: box, more, street, town, region, code, country. The country alone tells nothing."""
-    box, more, street, town, region, code, *_ = (*parts, "", "", "", "", "", "", "")
+    box, more, street, town, region, code = [*parts, *[""] * 6][:6]
     for text in (box, more, street):
-        for piece in (text, *re.split(r"\s*[\n,]\s*", text)):
+        for piece in (text, *(part.strip() for part in re.split(r"[\n,]", text))):
             if len(piece) > 3 and not piece.isdigit():
                 yield OwnName(piece, "address")
                 if bare := re.sub(r"(?:^\s*\d[\w/-]*[\s,]+|[\s,]+\d[\w/-]*\s*$)", "", piece):

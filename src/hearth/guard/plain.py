@@ -83,24 +83,37 @@ _ASCII_WORD = re.compile(r"[A-Za-z0-9]+")
 _SPECIAL = str.maketrans({"ß": "ss", "ø": "o", "æ": "ae", "œ": "oe", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ı": "i"})
 
 
-@dataclass(frozen=True, slots=True)
 class Words:
-    """The words of a plain text, folded, with their places in it."""
+    """The words of a plain text, folded, and their places in it, which are worked out when first asked for."""
 
-    folded: list[str]
-    starts: list[int]
-    ends: list[int]
+    __slots__ = ("_places", "_text", "folded")
+
+    def __init__(self, text: str, folded: list[str]) -> None:
+        """Use `words`."""
+        self.folded = folded
+        self._text = text
+        self._places: tuple[list[int], list[int]] | None = None
+
+    @property
+    def starts(self) -> list[int]:
+        return self._found()[0]
+
+    @property
+    def ends(self) -> list[int]:
+        return self._found()[1]
+
+    def _found(self) -> tuple[list[int], list[int]]:
+        if self._places is None:
+            spans = [match.span() for match in (_ASCII_WORD if self._text.isascii() else _WORD).finditer(self._text)]
+            self._places = [start for start, _ in spans], [end for _, end in spans]
+        return self._places
 
 
 def words(text: str) -> Words:
     """The words of a plain text: runs of letters and digits."""
     if text.isascii():
-        spans = [match.span() for match in _ASCII_WORD.finditer(text)]
-        folded = _ASCII_WORD.findall(text.lower())
-    else:
-        spans = [match.span() for match in _WORD.finditer(text)]
-        folded = [fold(text[start:end]) for start, end in spans]
-    return Words(folded, [start for start, _ in spans], [end for _, end in spans])
+        return Words(text, _ASCII_WORD.findall(text.lower()))
+    return Words(text, [fold(word) for word in _WORD.findall(text)])
 
 
 def fold(word: str) -> str:

@@ -64,7 +64,7 @@ _UNIT = (
 )
 _UNITS = re.compile(rf"(?:[,\s>|]{{0,4}}{_UNIT}(?!\w)){{1,3}}", re.IGNORECASE)
 _TELLING_UNIT = re.compile(
-    r"(?<!\w)(?:apt|apartment|suite|ste|wohnung|whg|lgh|flat)\.? ?#? ?[A-Za-z]?-?\d{1,6}[A-Za-z]?(?!\w)", re.IGNORECASE
+    r"\b(?:apt|apartment|suite|ste|wohnung|whg|lgh|flat)\.? ?#? ?[A-Za-z]?-?\d{1,6}[A-Za-z]?(?!\w)", re.IGNORECASE
 )
 _NUMBER_BEFORE = re.compile(
     r"(?:(?<=\s)|(?<=^)|(?<=[(,:;>\"“/]))(?:(?:no|nr|n°|#)\.? ?)?(?:\d{1,6} )?\d{1,6}[A-Za-z]?(?:[-/]\d{1,5}[A-Za-z]?)?,?"
@@ -77,17 +77,17 @@ _NUMBER_AFTER = re.compile(
 )
 _HOUSE_BEFORE = re.compile(r"(?:(?<=\s)|(?<=^)|(?<=[>]))\d{2,6} \Z")
 _BOX = re.compile(
-    r"(?<!\w)(?:(?:\d{1,6} )?p\.? ?o\.? ?box|post(?:al)? ?(?:office )?box|postfach|postbox|postboks|postbus|apartado|"
+    r"\b(?:(?:\d{1,6} )?p\.? ?o\.? ?box|post(?:al)? ?(?:office )?box|postfach|postbox|postboks|postbus|apartado|"
     r"boîte postale|casella postale|caixa postal|private bag|gpo box|locked bag) ?#?\d{1,7}(?!\w)|"
-    r"(?<!\w)(?:psc|cmr|unit) \d{1,5},? box \d{1,5}(?:[,\s]{1,3}(?:apo|fpo|dpo),? (?:ae|ap|aa)(?: \d{5}(?:-\d{4})?)?)?|"
-    r"(?<!\w)uss [A-Z]\w{2,20}[,\s]{1,3}(?:apo|fpo|dpo),? (?:ae|ap|aa)(?: \d{5}(?:-\d{4})?)?|"
-    r"(?<!\w)(?:apo|fpo|dpo),? (?:ae|ap|aa) \d{5}(?:-\d{4})?",
+    r"\b(?:psc|cmr|unit) \d{1,5},? box \d{1,5}(?:[,\s]{1,3}(?:apo|fpo|dpo),? (?:ae|ap|aa)(?: \d{5}(?:-\d{4})?)?)?|"
+    r"\buss [A-Z]\w{2,20}[,\s]{1,3}(?:apo|fpo|dpo),? (?:ae|ap|aa)(?: \d{5}(?:-\d{4})?)?|"
+    r"\b(?:apo|fpo|dpo),? (?:ae|ap|aa) \d{5}(?:-\d{4})?",
     re.IGNORECASE,
 )
 _CODES = re.compile(
-    r"(?<!\w)(?:GIR ?0AA|[A-Z]{1,2}\d[A-Z\d]? ?\d[ABD-HJLNP-UW-Z]{2}|[ABCEGHJ-NPRSTVXY]\d[ABCEGHJ-NPRSTV-Z] ?\d[ABCEGHJ-NPRSTV-Z]\d|"
+    r"\b(?:GIR ?0AA|[A-Z]{1,2}\d[A-Z\d]? ?\d[ABD-HJLNP-UW-Z]{2}|[ABCEGHJ-NPRSTVXY]\d[ABCEGHJ-NPRSTV-Z] ?\d[ABCEGHJ-NPRSTV-Z]\d|"
     r"[1-9]\d{3} [A-Z]{2}(?= [A-Z]\w|,|\.|$|\n)|[A-Z]{2} \d{5}(?:-\d{4})?|\d{5}-\d{3,4})(?!\w)|"
-    r"(?<!\w)(?:D|A|CH|F|B|L|DK|SE?|FIN?|NL|PL|CZ|SK|LT|LV|EE|HR|SI)-\d{4,5}(?:[ ][^\W\d_][\w.-]{2,30})?"
+    r"\b(?:D|A|CH|F|B|L|DK|SE?|FIN?|NL|PL|CZ|SK|LT|LV|EE|HR|SI)-\d{4,5}(?:[ ][^\W\d_][\w.-]{2,30})?"
 )
 _CODE_CUE = re.compile(
     r"\b(?:zip(?: ?code)?|postcode|postal code|plz|postleitzahl|code postal|código postal|cap|postnummer)\b"
@@ -111,7 +111,7 @@ _BOX_WORDS = frozenset(
 )
 _UNIT_WORDS = frozenset("apt apartment suite ste wohnung whg lgh flat".split())
 _CODE_WORDS = frozenset("zip zipcode postcode postal plz postleitzahl cap postnummer".split())
-_CODE_LIKE = re.compile(r"[A-Z]\d|\d[A-Z]|\d{4} ?[A-Z]{2}|[A-Z]-\d|[A-Z]{2} \d{5}|\d{5}-\d")
+_CODE_LIKE = re.compile(r"\d(?: ?[A-Z]{2}\b|[A-Z]|-\d{3})|[A-Z](?:\d|-\d{4}| \d{5})")
 
 
 class _Roles(dict[str, str]):
@@ -147,7 +147,7 @@ def find_postal(text: str, words: Words) -> list[Found]:
             found += (Found(m.start(), m.end(), "address") for m in _CODES.finditer(text))
         if not _CODE_WORDS.isdisjoint(words.folded):
             found += (Found(m.start(1), m.end(1), "address") for m in _CODE_CUE.finditer(text))
-    for index, role in [(index, _ROLES[word]) for index, word in enumerate(words.folded) if _ROLES[word]]:
+    for index, role in [(index, role) for index, word in enumerate(words.folded) if (role := _ROLES[word])]:
         if "a" in role:
             found += _street_after(text, words, index)
         if "b" in role:

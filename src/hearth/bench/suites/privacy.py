@@ -314,15 +314,14 @@ def measure_privacy(path: Path, tag: Tag | None, *, seed: int = 0, n_fuzzed: int
     samples = read_samples(path)
     known = known_third(samples)
     names = OwnerNames(known)
-    everything = {"kinds": MASK_KINDS}
     maskers: dict[str, Masker | None] = {
         "floor: nothing masked": None,
-        "forms": Masker(**everything),
-        "forms, a third known": Masker(**everything, names=names),
+        "forms": Masker(MASK_KINDS),
+        "forms, a third known": Masker(MASK_KINDS, names=names),
     }
     if tag is not None:
-        maskers["forms, tagger"] = Masker(**everything, tag=tag)
-        maskers["forms, a third known, tagger"] = Masker(**everything, names=names, tag=tag)
+        maskers["forms, tagger"] = Masker(MASK_KINDS, tag=tag)
+        maskers["forms, a third known, tagger"] = Masker(MASK_KINDS, names=names, tag=tag)
         maskers["kinds of the settings: forms, tagger"] = Masker(MASKED_KINDS, tag=tag)
     else:
         maskers["kinds of the settings: forms"] = Masker(MASKED_KINDS)
