@@ -8,6 +8,7 @@ import pytest
 
 from hearth.acting.executor import Executor
 from hearth.config import OrderedRule, When
+from hearth.guard.approval import YesApprover
 from hearth.guard.monitor import Monitor, Occasion
 from hearth.guard.policy import Policy, Rule
 from hearth.guard.records import Records
@@ -209,3 +210,38 @@ def test_a_rule_on_contacts_is_judged_on_the_real_address(home: Home) -> None:
     assert home.run(Plan((Step("draft_mail", {"to": ["mallory@example.net"], "text": "x"}),)))[0].status == "denied"
     assert home.run(Plan((Step("find_contact", {"name": "Mallory"}), FOUND.steps[1])))[1].status == "denied"
     assert len(home.questions) == 2
+
+
+def test_a_rule_on_sending_sees_the_recipients_behind_the_draft(home: Home) -> None:
+    rules = [
+        OrderedRule(tools=("draft_mail",), ruling="allow"),
+        OrderedRule(tools=("send_mail",), ruling="allow", when={"draft": When(contact=True)}),
+    ]
+    home.use(Policy.from_settings({}, SPECS, rules))
+    send = Step("send_mail", {"draft": Ref(0, ("id",))})
+    # allowed, and then there is no server to send with
+    assert home.run(Plan((Step("draft_mail", {"to": ["anna@example.org"], "text": "x"}), send)))[1].status == "failed"
+    assert home.run(Plan((Step("draft_mail", {"to": ["m@example.net"], "text": "x"}), send)))[1].status == "denied"
+    assert "m@example.net" in home.questions[0]
+
+
+def test_yes_beforehand_does_not_cover_a_contact_that_turns_out_to_be_a_stranger(home: Home) -> None:
+    home.approver = YesApprover()  # type: ignore[assignment]
+    home.use(Policy())
+    assert home.run(FOUND)[1].status == "done"
+    home.write("contacts/anna.vcf", card("anna", "Anna Weber", "anna@example.net"))
+    assert home.run(FOUND)[1].status == "denied"
+    home.write("mail/cur/1.a:2,S", mail("mallory@example.net"))
+    assert home.run(TO_SENDER)[1].status == "done", "the owner asked for the sender, whoever that is"
+
+
+def test_an_agreement_to_write_to_a_contact_is_none_to_write_to_a_stranger(home: Home) -> None:
+    home.approver.answer = "once"
+    home.use(Policy())
+    assert home.run(FOUND)[1].status == "done"
+    assert len(home.questions) == 1
+    assert "from your contacts, your request; if it turns out otherwise, I ask again" in home.questions[0]
+    home.write("contacts/anna.vcf", card("anna", "Anna Weber", "anna@example.net"))
+    assert home.run(FOUND)[1].status == "done"
+    assert len(home.questions) == 3
+    assert '"anna@example.net" (not in your contacts)' in home.questions[2]

@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from hearth.guard.approval import PROMPT, RefusingApprover, TerminalApprover, YesApprover, question, quoted
+from hearth.guard.approval import PROMPT, UNFORESEEN, RefusingApprover, TerminalApprover, YesApprover, question, quoted
 from hearth.guard.policy import Policy, Rule
 from hearth.types import Parameter, Plan, Ref, Ruling, Step, ToolSpec
 
@@ -112,3 +112,4 @@ def test_input_that_is_no_terminal_is_nobody_and_nothing_is_shown() -> None:
 def test_nobody_and_yes_beforehand() -> None:
     assert RefusingApprover().approve("?", ASK) == "nobody"
     assert YesApprover().approve("?", ASK) == "once"
+    assert YesApprover().approve("?", Ruling("ask", "a stranger's, unexpectedly", UNFORESEEN)) == "nobody"

@@ -387,7 +387,7 @@ def test_a_value_that_was_not_foreseen_is_asked_about_with_the_difference_alone(
     assert guard.rule(plan, occasion=occasion()).verdict == "allow"
     arguments = {"to": WORSE, "text": owner("hi")}
     ruling = guard.admit(plan, 1, arguments, make_call())
-    assert (ruling.verdict, ruling.rule) == ("ask", "label")
+    assert (ruling.verdict, ruling.rule) == ("ask", "label.unforeseen")
     assert guard.confirm(plan, 1, arguments, make_call(), ruling).verdict == said
     ((question, _),) = approver.questions
     assert question == (

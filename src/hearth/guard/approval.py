@@ -23,6 +23,8 @@ from hearth.protocols import Reply
 from hearth.types import Argument, Effect, Label, Plain, Plan, Ref, Ruling, Step, ToolSpec
 
 MAX_VALUE_CHARS = 200
+UNFORESEEN = "label.unforeseen"
+"""The rule that asks about a value from a source that was not to be expected."""
 _CONSEQUENCE: Mapping[Effect, str] = {
     "none": "only reads",
     "change": "changes your data; can be undone",
@@ -116,7 +118,9 @@ def _step_lines(plan: Plan, index: int, step: Step, tools: Mapping[str, ToolSpec
         is_sink = parameter is not None and parameter.is_sink
         line = f"       {name}{' (decides where it goes)' if is_sink else ''}: {_said(value, plan)}"
         label = labels.arguments[name]
-        if is_sink and (strangers := origins(plan, index, name, tools)):
+        if is_sink and labels.expected(name).is_trusted and not label.is_trusted:
+            line += f" [from {source_words(labels.expected(name))}; if it turns out otherwise, I ask again]"
+        elif is_sink and (strangers := origins(plan, index, name, tools)):
             unless = ", unless it is a contact of yours" if labels.may_turn_out_trusted(name) else ""
             line += f" [a stranger may have written this: {', '.join(strangers)}{unless}]"
         elif refs_in(value) and spec.effect != "none":
@@ -202,7 +206,11 @@ class RefusingApprover:
 
 
 class YesApprover:
-    """The owner said yes to everything beforehand (`--yes`). A rule that denies still denies."""
+    """The owner said yes to every plan beforehand (`--yes`). A rule that denies still denies.
+
+    Not covered by that yes: a stranger's value where nobody could have expected one (a contact that turns out not to be
+    the owner's own).
+    """
 
     def approve(self, question: str, ruling: Ruling) -> Reply:  # noqa: ARG002 - the seam's signature
-        return "once"
+        return "nobody" if ruling.rule == UNFORESEEN else "once"

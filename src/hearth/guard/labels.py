@@ -63,6 +63,12 @@ class StepLabels:
     result: Label
     best: Mapping[str, Label] = field(default_factory=lambda: NO_FIELDS)
     """Of arguments that may turn out more trustworthy once the record is read: their label then."""
+    declared: Mapping[str, Label] = field(default_factory=lambda: NO_FIELDS)
+    """Of arguments that come from records which count as the owner's only when they are known: their label if so."""
+
+    def expected(self, name: str) -> Label:
+        """The label an argument has if every record is what its tool declares: what the owner may take for granted."""
+        return self.declared.get(name, self.arguments[name])
 
     def may_turn_out_trusted(self, name: str) -> bool:
         """Whether the argument is a stranger's only as long as nothing is known of the record it comes from."""
@@ -218,6 +224,7 @@ def predict(plan: Plan, tools: Mapping[str, ToolSpec]) -> tuple[StepLabels, ...]
     """
     worst: dict[int, ResultLabels] = {}
     best: dict[int, ResultLabels] = {}
+    declared: dict[int, ResultLabels] = {}
     found: dict[int, StepLabels] = {}
     for index in run_order(plan):
         step = plan.steps[index]
@@ -226,11 +233,18 @@ def predict(plan: Plan, tools: Mapping[str, ToolSpec]) -> tuple[StepLabels, ...]
             raise UnknownTool(f"step {index} calls {step.tool!r}, which is no tool", step=index)
         arguments = {name: argument_label(step, name, worst) for name in step.arguments}
         at_best = {name: argument_label(step, name, best) for name in step.arguments}
+        as_declared = {name: argument_label(step, name, declared) for name in step.arguments}
         worst[index] = _worst_result(spec, arguments)
         best[index] = _best_result(spec, at_best)
-        differing = {name: label for name, label in at_best.items() if label != arguments[name]}
-        found[index] = StepLabels(arguments, worst[index].whole, differing or NO_FIELDS)
+        declared[index] = result_labels(spec, as_declared)
+        found[index] = StepLabels(
+            arguments, worst[index].whole, _differing(at_best, arguments), _differing(as_declared, arguments)
+        )
     return tuple(found[index] for index in range(len(plan.steps)))
+
+
+def _differing(labels: Mapping[str, Label], others: Mapping[str, Label]) -> Mapping[str, Label]:
+    return {name: label for name, label in labels.items() if label != others[name]} or NO_FIELDS
 
 
 def _worst_result(spec: ToolSpec, arguments: Mapping[str, Label]) -> ResultLabels:

@@ -22,9 +22,10 @@ from hearth.errors import DeniedError, HearthError, NotFound, NotInEnum, ToolCra
 from hearth.functions import from_plain
 from hearth.guard import labelling
 from hearth.guard.address_book import KnownAddresses
-from hearth.guard.approval import difference, question
+from hearth.guard.approval import UNFORESEEN, difference, question
 from hearth.guard.conditions import Circumstances
-from hearth.guard.consents import is_fixed
+from hearth.guard.consents import Consent, is_fixed
+from hearth.guard.injection import InjectionReader
 from hearth.guard.labels import StepLabels, Value, join_all, refs_in
 from hearth.guard.policy import Decision, Judgement, Policy, literal, stranger_reason, strictest
 from hearth.guard.records import Records
@@ -66,19 +67,28 @@ class _Allowed:
     """Steps whose agreement is to be kept once their values are known, with the rules that asked."""
     confirmed: dict[int, dict[str, Plain]] = field(default_factory=dict)
     """Steps that were asked about with their real values, and agreed to."""
+    consents: dict[int, Consent] = field(default_factory=dict)
+    """Steps that run by an answer for good, which is counted when they do."""
 
 
 class Monitor:
     """The only caller of tools."""
 
     def __init__(
-        self, tools: Mapping[str, Tool], policy: Policy, approver: Approver, records: Records | None = None
+        self,
+        tools: Mapping[str, Tool],
+        policy: Policy,
+        approver: Approver,
+        records: Records | None = None,
+        reader: InjectionReader | None = None,
     ) -> None:
         """Put together.
 
         Args:
             records: What outlives a request; without, it is forgotten with the process.
+            reader: Looks for instructions in what strangers wrote; without, none are looked for.
         """
+        self._reader = reader
         self._tools = dict(tools)
         self._policy = policy
         self._approver = approver
@@ -308,32 +318,37 @@ class Monitor:
             ruling = warrant.judge(spec.name, arguments)
             if ruling.verdict != "allow" and not (is_agreed and ruling.rule == "warrant.licence"):
                 rulings.append(ruling)
-        return [r for r in rulings if r.verdict == "deny" or not self._is_consented(spec, resolved, r, context.now)]
+        return [
+            r for r in rulings if r.verdict == "deny" or not self._is_consented(allowed, index, resolved, r, context)
+        ]
 
-    def _is_consented(self, spec: ToolSpec, arguments: Mapping[str, Value], ruling: Ruling, now: dt.datetime) -> bool:
-        consent = self._records.consents.find(spec, arguments, ruling.rule, now)
+    def _is_consented(
+        self, allowed: _Allowed, index: int, arguments: Mapping[str, Value], ruling: Ruling, context: CallContext
+    ) -> bool:
+        spec = self.specs[allowed.steps[index].tool]
+        consent = self._records.consents.find(spec, arguments, ruling.rule, context.now)
         if consent is None or consent.verdict != "allow":
             return False
-        self._records.consents.used(consent)
+        allowed.consents[index] = consent
         return True
 
     def _sink_fault(
         self, allowed: _Allowed, index: int, spec: ToolSpec, arguments: Mapping[str, Value]
     ) -> Ruling | None:
         """Why a value that decides where data goes is not one that was foreseen."""
-        labels = allowed.labels[index].arguments
+        labels = allowed.labels[index]
         for name in self._sinks[spec.name]:
             value = arguments.get(name)
             if value is None:
                 continue
-            foreseen = labels[name].strangers if index in allowed.agreed else frozenset[str]()
-            unforeseen = value.label.strangers - foreseen
-            if unforeseen:
-                reason = (
-                    f"{name!r} of {spec.name} decides where data goes; its value comes from "
-                    f"{', '.join(sorted(unforeseen))}, which was not foreseen when the plan was allowed"
-                )
-                return Ruling("ask", reason, "label")
+            expected = labels.expected(name).strangers
+            came_from = f"{name!r} of {spec.name} decides where data goes; its value comes from "
+            if unforeseen := value.label.strangers - expected:
+                said = f"{', '.join(sorted(unforeseen))}, which was not foreseen when the plan was allowed"
+                return Ruling("ask", came_from + said, UNFORESEEN)
+            if value.label.strangers and index not in allowed.agreed:
+                said = f"{', '.join(sorted(value.label.strangers))}, and is not in your contacts"
+                return Ruling("ask", came_from + said, "label")
         return None
 
     def confirm(
@@ -349,7 +364,7 @@ class Monitor:
         resolved = self._labelling.resolved(spec, arguments, context)
         book = self._labelling.book(context.workspace, context.now)
         reply = self._ask(difference(plan, index, self.specs, resolved, ruling, book), ruling)
-        final = self._after(reply, ruling, "; ask at a terminal, or pass --yes")
+        final = self._after(reply, ruling, "; ask at a terminal")
         consents, episode = self._records.consents, allowed.occasion.episode if allowed.occasion else ""
         if final.verdict == "allow":
             allowed.confirmed[index] = {name: value.data for name, value in arguments.items()}
@@ -418,6 +433,8 @@ class Monitor:
         except BaseException as error:  # in a worker thread even SystemExit and KeyboardInterrupt are the tool's own
             raise _crashed(tool.spec.name, error) from error
         labelled = self._labelling.labelled(tool.spec, checked(result, tool.spec), arguments, context)
+        if self._reader is not None:
+            labelled = self._reader.looked_through(tool.spec, labelled, context.notices)
         if allowed.occasion is not None and allowed.occasion.warrant is not None:
             allowed.occasion.warrant.observe(tool.spec.name, arguments, labelled)
         return labelled
@@ -427,6 +444,8 @@ class Monitor:
     ) -> None:
         """Note what has to be on record before a call: that it is made, and what was agreed to for good."""
         self._records.counts.note(spec.name, context.now)
+        if (consent := allowed.consents.pop(index, None)) is not None:
+            self._records.consents.used(consent)
         rules = allowed.kept.pop(index, None)
         if rules:
             resolved = self._labelling.resolved(spec, arguments, context)

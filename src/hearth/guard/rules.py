@@ -32,7 +32,7 @@ from hearth.guard.conditions import (
 )
 from hearth.guard.labels import VOUCHED_TYPES, item_type
 from hearth.guard.patterns import Pattern, checked_pattern
-from hearth.types import TRUSTED_SOURCES, UNTRUSTED_SOURCES, Parameter, Plain, Ruling, ToolSpec
+from hearth.types import TRUSTED_SOURCES, TYPE_NAMES, UNTRUSTED_SOURCES, Parameter, Plain, Ruling, ToolSpec
 
 MAX_COMPARED = 300
 _PERIODS = {
@@ -236,7 +236,8 @@ def _condition(when: When, parameter: Parameter, tool: str, patterns: dict[str, 
         raise ValueError(f"gives a range for {what}; ranges are for {', '.join(sorted(ORDERED_TYPES))}")
     if (when.matches is not None or when.max_chars is not None) and kind not in _TEXT_TYPES:
         raise ValueError(f"asks for a text in {what}; use `one_of`, `min` or `max`")
-    if (when.contact is not None or when.group) and kind not in _TEXT_TYPES:
+    stands_for_people = parameter.is_sink and kind not in TYPE_NAMES  # the id of a draft, say
+    if (when.contact is not None or when.group) and kind not in _TEXT_TYPES and not stands_for_people:
         raise ValueError(f"looks for a contact in {what}; contacts have addresses and numbers")
     if when.max_items is not None and not parameter.type.startswith("list[") and parameter.type != "any":
         raise ValueError(f"counts the items of {what}; only lists have items")
