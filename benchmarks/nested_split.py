@@ -2,8 +2,8 @@
 
     python -m benchmarks.nested_split --data FOLDER --out OUT
 
-FOLDER holds `nestools` and `nestful`, each with `dev.jsonl`. OUT gets `NAME_train.jsonl` and `NAME_test.jsonl`: the held
-fifth is the one that the shipped reader never saw. The lines are copied as they are; keep OUT out of the project.
+FOLDER holds `nestools` and `nestful`, each with `dev.jsonl`. OUT gets `NAME_train.jsonl` and `NAME_test.jsonl`: the
+held fifth is the one that the shipped reader never saw. Lines are copied as they are; keep OUT out of the project.
 """
 
 from __future__ import annotations

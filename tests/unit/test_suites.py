@@ -65,6 +65,19 @@ def test_the_right_plans_score_one() -> None:
     assert scores["ece"] == 0.0
     nothing = judge([Ranking((), 0.0, ())] * 24, TEST.demonstrations, frozenset(TOOLS))
     assert nothing["node_f1"] == nothing["accuracy"] == 0.0
+    assert nothing["node_f1_asking_40"] == pytest.approx(10 / 24)
+
+
+def test_the_requests_put_to_the_teacher_are_those_expected_to_be_worst() -> None:
+    shown = TEST.demonstrations[:10]
+    right = [graph_of(d.plan).nodes for d in shown]
+    sure = [Ranking((Candidate(tools, (), 1.0),), 1.0, ()) for tools in right]
+    wrong = [Ranking((Candidate(("nothing",), (), 0.2),), 0.9, ())] * 4
+    names = frozenset(TOOLS)
+    assert judge([*wrong, *sure[4:]], shown, names)["node_f1_asking_40"] == pytest.approx(1.0)
+    proud = [Ranking((Candidate(("nothing",), (), 1.0),), 0.1, ())] * 4
+    doubting = [Ranking((Candidate(tools, (), 0.2),), 1.0, ()) for tools in right[4:]]
+    assert judge([*proud, *doubting], shown, names)["node_f1_asking_40"] == pytest.approx(0.6)
 
 
 def test_an_unknown_method_is_named() -> None:

@@ -173,8 +173,17 @@ def judge(
         "accuracy_at_80": accuracy_at_coverage(sure, is_right, 0.8),
         "accuracy_at_100": accuracy_at_coverage(sure, is_right, 1.0),
         "accuracy_in_first_6": float(np.mean(among)),
+        "node_f1_asking_40": _asking([r.expected_f1() for r in rankings], plans, wanted, 0.4),
         **_by_length(is_right, wanted),
     }
+
+
+def _asking(sure: Sequence[float], plans: Sequence[PlanGraph], wanted: Sequence[PlanGraph], share: float) -> float:
+    """Node-F1 when the least sure `share` of the requests goes to a teacher who is always right."""
+    order = np.argsort(sure, kind="stable")
+    scores = np.array([f1(p.nodes, g.nodes) for p, g in zip(plans, wanted)])
+    scores[order[: round(share * len(order))]] = 1.0
+    return float(scores.mean())
 
 
 def _same_places(predicted: Sequence[str], gold: Sequence[str]) -> float:
