@@ -77,6 +77,8 @@ def _status(plan: Plan, achieved: Sequence[StepResult], faults: Sequence[StepRes
         return "partly" if plan.unserved else "done"
     if any(f.error_kind == "Ambiguous" for f in faults):
         return "needs"
+    if not achieved and all(f.status == "denied" for f in faults):
+        return "denied"
     return "partly" if achieved else "failed"
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping
 
-from hearth.guard.address_book import DOMAIN, AddressBook, KnownAddresses
+from hearth.guard.address_book import DOMAIN, AddressBook, KnownAddresses, normalised
 from hearth.guard.labels import (
     NO_FIELDS,
     VOUCHED_TYPES,
@@ -56,6 +56,17 @@ class Labelling:
     def forget_book(self) -> None:
         """Read the contacts again when they are needed next."""
         self._known = None
+
+    def unconfirmed_names(self, value: Plain) -> tuple[str, ...]:
+        """Names on cards that hold one of these addresses and do not vouch for it."""
+        if self._known is None:
+            return ()
+        wanted = {normalised(item) for item in (value if isinstance(value, list) else [value]) if isinstance(item, str)}
+        return tuple(
+            card.name
+            for card in self._known.unconfirmed
+            if wanted & {normalised(address) for address in (card.email, card.phone) if address}
+        )
 
     # ── Arguments ─────────────────────────────────────────────────────────────────────────────────────────
 

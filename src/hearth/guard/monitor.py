@@ -285,7 +285,12 @@ class Monitor:
             return Ruling("allow", "you agreed to these values", "confirmed")
         spec = self.specs[step.tool]
         rulings = self._rulings(allowed, index, step, spec, arguments, context)
-        return strictest(rulings) if rulings else Ruling("allow", "as it was allowed", "plan")
+        if not rulings:
+            return Ruling("allow", "as it was allowed", "plan")
+        ruling = strictest(rulings)
+        if ruling.verdict == "ask":  # the most telling reason alone; what is asked always is not one
+            ruling = next((r for r in rulings if r.rule != "default"), rulings[0])
+        return ruling
 
     def _rulings(
         self,
@@ -344,6 +349,11 @@ class Monitor:
             expected = labels.expected(name).strangers
             came_from = f"{name!r} of {spec.name} decides where data goes; its value comes from "
             if unforeseen := value.label.strangers - expected:
+                if names := self._labelling.unconfirmed_names(value.data):
+                    said = (
+                        f"{names[0]!r} in your contacts turned up without you, so its address is a stranger's until you"
+                    )
+                    return Ruling("ask", f"{said} confirm it (`hearth policy contacts`)", UNFORESEEN)
                 said = f"{', '.join(sorted(unforeseen))}, which was not foreseen when the plan was allowed"
                 return Ruling("ask", came_from + said, UNFORESEEN)
             if value.label.strangers and index not in allowed.agreed:
