@@ -232,30 +232,59 @@ def known_third(samples: Sequence[Sample]) -> tuple[OwnName, ...]:
         OwnName(sample.text[gold.start : gold.end], _KNOWN_TYPES[gold.type])
         for sample in samples
         for gold in sample.gold
-        if gold.type in _KNOWN_TYPES
+        if gold.type in _KNOWN_TYPES and gold.end - gold.start > 1  # nobody's contact is called `A`
     }
     chosen = [name for name in names if hashlib.sha256(name.text.encode("utf-8", "surrogatepass")).digest()[0] % 3 == 0]
     return tuple(sorted(chosen, key=lambda name: (name.kind, name.text)))
 
 
 def leaks(samples: Sequence[Sample], masker: Masker, known: Sequence[OwnName]) -> tuple[int, int]:
-    """Of the texts that say something known, how many still do when masked: leaks, texts."""
-    keys = {tuple(words(plain(name.text).text).folded) for name in known} - {()}
-    first = {key[0] for key in keys}
+    """Of the texts that say something known, how many still do when masked: leaks, texts.
+
+    A known name that the file also says unlabelled, as a word ("will", an initial), counts where it is labelled only.
+    """
+    keys = {_key(name.text) for name in known} - {()}
     longest = max(map(len, keys), default=0)
+    places = [_places(sample.text, keys, longest) for sample in samples]
+    words_too = {
+        key
+        for sample, found in zip(samples, places)
+        for key, start, end in found
+        if not any(gold.start <= start and end <= gold.end for gold in sample.gold)
+    }
     n_leaks = n_texts = 0
-    for sample in samples:
-        if any(_holds(sample.text, keys, first, longest)):
+    for sample, found in zip(samples, places):
+        said = [
+            (start, end)
+            for key, start, end in found
+            if key not in words_too
+            or any(gold.start <= start and end <= gold.end and gold.type in _KNOWN_TYPES for gold in sample.gold)
+        ]
+        if said:
             n_texts += 1
-            n_leaks += any(_holds(masker.mask(sample.text).text, keys, first, longest))
+            covered = _covered(sample.text, masker.find(sample.text))
+            solid = bytes(hit or c.isspace() for hit, c in zip(covered, sample.text))
+            n_leaks += any(not all(solid[start:end]) for start, end in said) or any(
+                key not in words_too for key, _, _ in _places(masker.mask(sample.text).text, keys, longest)
+            )
     return n_leaks, n_texts
 
 
-def _holds(text: str, keys: set[tuple[str, ...]], first: set[str], longest: int) -> Iterator[bool]:
-    said = words(plain(text).text).folded
-    for index, word in enumerate(said):
-        if word in first:
-            yield any(tuple(said[index : index + n]) in keys for n in range(1, longest + 1))
+def _key(text: str) -> tuple[str, ...]:
+    return tuple(words(plain(text).text).folded)
+
+
+def _places(text: str, keys: set[tuple[str, ...]], longest: int) -> list[tuple[tuple[str, ...], int, int]]:
+    """Where known names stand in a text, however they are written."""
+    read = plain(text)
+    said = words(read.text)
+    found = []
+    for index in range(len(said.folded)):
+        for n in range(1, min(longest, len(said.folded) - index) + 1):
+            key = tuple(said.folded[index : index + n])
+            if key in keys:
+                found.append((key, *read.original(said.starts[index], said.ends[index + n - 1])))
+    return found
 
 
 _HOSTILE = (
@@ -331,7 +360,7 @@ def measure_privacy(path: Path, tag: Tag | None, *, seed: int = 0, n_fuzzed: int
         rows[name]["chars_per_s"] = None  # the tagger's answers were kept from the row before
     head = "forms, tagger" if tag is not None else "forms"
     with_names = Masker(MASK_KINDS, names=names)  # forms and names alone: a tagger may only add
-    n_leaks, n_texts = leaks(samples, with_names, known)
+    n_leaks, n_texts = leaks(samples, Masker(MASK_KINDS, names=names, tag=tag), known)
     n_exact, n = round_trips(fuzzed(samples, n_fuzzed, seed), with_names)
     n_exact_texts, n_whole = round_trips((sample.text for sample in samples), with_names)
     halves = _halves(samples, maskers[head])
