@@ -704,7 +704,8 @@ def test_a_draft_is_kept_where_the_server_keeps_drafts(home: Home, mailbox: Mail
 GUARDED = """
 import sys
 from pathlib import Path
-from hearth.guard.egress import Egress, install_network_guard
+from hearth.guard.egress import Egress
+from hearth.guard.sockets import install_network_guard
 from hearth.store import Store
 from hearth.testing import FIXED_NOW, make_call
 from hearth.tools.mail import draft_mail, find_mail, send_mail

@@ -177,7 +177,8 @@ PROLOGUE = """
     from pathlib import Path
     import httpx
     from hearth.errors import EgressError
-    from hearth.guard.egress import Egress, install_network_guard
+    from hearth.guard.egress import Egress
+    from hearth.guard.sockets import install_network_guard
     from hearth.store import Store
     port = int(sys.argv[1])
     store = Store.open(Path(sys.argv[2]) / "hearth.db")

@@ -114,7 +114,8 @@ def test_a_mail_may_be_looked_up_where_the_owner_says_so(
         'To let it, write may_read = ["message"] under [network.host."127.0.0.1"] in hearth.toml'
     )
     assert server.seen == []  # type: ignore[attr-defined]
-    assert list(egress.ledger.entries()) == []
+    (refused,) = egress.ledger.entries(episode="e1")
+    assert (refused.kind, refused.reason, refused.step, refused.n_bytes) == ("refused", result.error, 1, 0)
     started = trace.calls("e1")[1].started
     assert started is not None
     assert "message" in started.labels["text"].sources

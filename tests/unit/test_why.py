@@ -183,6 +183,7 @@ def test_it_is_read_from_the_home(home: Path, capsys: pytest.CaptureFixture[str]
             )
         )
         ledger.append(Draft("used", "llm.example", "answer", n_tokens=30, episode="e1"))
+        ledger.append(Draft("refused", "x.example", "the budget is used up", episode="e1"))
     assert run(["--home", str(home), "why", "e1", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     about = {section["about"]: section["says"] for section in document["why"]}
@@ -191,7 +192,11 @@ def test_it_is_read_from_the_home(home: Path, capsys: pytest.CaptureFixture[str]
         "policy.send_mail), with 1 value masked."
     )
     assert sent in about["Step 2: send_mail"]
-    assert about["What left this device"] == [sent, "llm.example counted 30 tokens (answer; ledger entry 2)."]
+    assert about["What left this device"] == [
+        sent,
+        "llm.example counted 30 tokens (answer; ledger entry 2).",
+        "Kept from leaving: the budget is used up (ledger entry 3).",
+    ]
     assert "It was allowed by the rule default: it only reads." in about["Step 1: find_contact"]
     assert "You took it back." in about["Step 3: add_to_list"]
     assert "Step 3 (add_to_list): you took it back." in about["Taking it back"]

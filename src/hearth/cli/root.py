@@ -58,7 +58,7 @@ def main() -> NoReturn:
     # The matrices here are small: a second thread of the linear algebra gains nothing, and waits for it by spinning,
     # which on a busy machine made the search through memory 35 times slower. Read when numpy is first imported.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from hearth.guard.egress import install_network_guard
+    from hearth.guard.sockets import install_network_guard
 
     _open_streams()
     install_network_guard()

@@ -268,6 +268,8 @@ def _left_says(left: Sequence[Entry], *, is_step: bool) -> list[str]:
             )
         elif entry.kind == "used":
             says.append(f"{entry.host} counted {entry.n_tokens} tokens ({entry.reason}; ledger entry {entry.number}).")
+        elif entry.kind == "refused":
+            says.append(f"Kept from leaving: {entry.reason} (ledger entry {entry.number}).")
         elif entry.kind == "permitted" and not is_step:
             says.append(f"A connection to {entry.host} was permitted ({entry.reason}; ledger entry {entry.number}).")
     if not says and not is_step:

@@ -18,10 +18,11 @@ from typing import Any, Literal
 
 from hearth.errors import NotFound, StoreError
 
-Kind = Literal["sent", "permitted", "opened", "used", "erased", "scar"]
+Kind = Literal["sent", "permitted", "opened", "used", "refused", "erased", "scar"]
 """`sent`: bytes of yours left. `permitted`: a library was let out to a host; what it says it sent follows as `sent`.
-`opened`: a connection was opened, nothing of yours on it yet. `used`: tokens and money an answer cost. `erased`: the
-contents of earlier entries were forgotten. `scar`: the ledger was found changed when this was written."""
+`opened`: a connection was opened, nothing of yours on it yet. `used`: tokens and money an answer cost. `refused`:
+something was kept from leaving, and why. `erased`: the contents of earlier entries were forgotten. `scar`: the ledger
+was found changed when this was written."""
 
 GENESIS = "0" * 64
 """Stands for the entry before the first."""

@@ -1,17 +1,15 @@
 """The only door to the network: closed but for the hosts the owner named, and everything that passes is written down.
 
 `Egress.transport` is for code that speaks HTTP through httpx; `Egress.permit` lets a library that opens its own sockets
-(IMAP, SMTP) reach one host and port while its block runs. `install_network_guard` makes the interpreter itself refuse
-every other connection.
+(IMAP, SMTP) reach one host and port while its block runs. `guard.sockets` makes the interpreter itself refuse every
+other connection.
 
-Covered: TCP and UDP through Python's `socket` in every thread (`connect`, `connect_ex`, `sendto`, `sendmsg`), name
-look-ups, each hop of a redirect, an address that the permitted name does not resolve to; a public name that leads to a
-private address, at the first look-up or at a later one; plain HTTP to anything public; data that its label keeps from
-the host, unless masked; budgets of bytes, tokens and money, also after a restart and with the clock set back.
-Not covered: C extensions that open sockets themselves, child processes, Unix sockets, sockets that listen here and what
-is sent on them, connections opened before the guard was installed, bytes of TLS and TCP themselves in the counts,
-labels of what planners and teachers send (masking is their guard), a clock set forward, what a look-up tells the
-system's name server, and what a permitted host does with what it gets.
+Covered: hosts and ports; each hop of a redirect; a public name that leads to a private address, at the first look-up or
+at a later one; plain HTTP to anything public; data that its label keeps from the host, unless masked; budgets of bytes,
+tokens and money, also after a restart and with the clock set back.
+Not covered: what `guard.sockets` does not see, bytes of TLS and TCP themselves in the counts, labels of what planners
+and teachers send (masking is their guard), a clock set forward, what a look-up tells the system's name server, and what
+a permitted host does with what it gets.
 """
 
 from __future__ import annotations
@@ -19,21 +17,20 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import json
-import socket
-import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from hearth.config import Host, Network, Settings, host_and_port
-from hearth.errors import ConfigError, EgressError
+from hearth.errors import ConfigError, EgressError, StoreError
 from hearth.guard.addresses import as_address, is_local_name, is_public
 from hearth.guard.chain import Draft, Kind
 from hearth.guard.ledger import Ledger
+from hearth.guard.sockets import Permit, look_up, normal, permitted, permitted_port
 from hearth.protocols import Cause
 from hearth.store import Store
 from hearth.types import Disclosure, Label
@@ -43,103 +40,8 @@ if TYPE_CHECKING:
 
     import httpx
 
-# ── The interpreter's own check ───────────────────────────────────────────────────────────────────────────
-
-
-@dataclass(frozen=True, slots=True)
-class _Permit:
-    host: str
-    port: int
-    is_private_fine: bool
-    addresses: frozenset[str] = frozenset()
-    """Where it may lead, looked up once; empty: wherever the name leads when it is used."""
-
-
-N_LOOK_UPS = 3
-"""A name with many addresses may give a different one at each look-up."""
 _NO_CAUSE = Cause()
-
-_permits: ContextVar[tuple[_Permit, ...]] = ContextVar("hearth_network_permits", default=())
-_is_resolving: ContextVar[bool] = ContextVar("hearth_network_resolving", default=False)
 _stand_ins: ContextVar[Mapping[str, str] | None] = ContextVar("hearth_stand_ins", default=None)
-_is_installed = False
-
-
-def install_network_guard() -> None:
-    """From now on refuse any connection of this process that runs outside an egress permit, with EgressError.
-
-    Cannot be taken back; calling it again changes nothing.
-    """
-    global _is_installed
-    if not _is_installed:
-        _is_installed = True
-        sys.addaudithook(_audit)
-
-
-def _audit(event: str, args: tuple[Any, ...]) -> None:
-    if not event.startswith("socket."):
-        return
-    if event in ("socket.connect", "socket.sendto", "socket.sendmsg"):
-        _check_address(args[0], args[1])
-    elif event in ("socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyaddr", "socket.getnameinfo"):
-        _check_name(args[0])
-
-
-def _check_address(sock: Any, address: object) -> None:
-    """`address` is None for a sendmsg on a connected socket: the connection was checked."""
-    if address is None or sock.family not in (socket.AF_INET, socket.AF_INET6):
-        return
-    host, port = (address[0], address[1]) if isinstance(address, tuple) and len(address) >= 2 else (address, 0)
-    host = _normal(host)
-    if any(permit.port == port and _leads_to(permit, host) for permit in _permits.get()):
-        return
-    raise EgressError(
-        f"a connection to {host!r} port {port!r} was refused, nothing was sent; only the tools' network door may open "
-        "one, to hosts under `allow` in [network] of hearth.toml"
-    )
-
-
-def _check_name(name: object) -> None:
-    """A look-up of a name is a message to a name server."""
-    if isinstance(name, tuple):
-        name = name[0]
-    host = _normal(name)
-    if _is_resolving.get() or host in ("", "localhost") or as_address(host) is not None:
-        return
-    if not any(permit.host == host for permit in _permits.get()):
-        raise EgressError(
-            f"looking up the name {host!r} was refused, nothing was sent; name the host under `allow` in [network] of "
-            "hearth.toml, and reach it through the tools' network door"
-        )
-
-
-def _leads_to(permit: _Permit, host: str) -> bool:
-    if permit.addresses:
-        return host in permit.addresses
-    if host == permit.host:
-        return True
-    if not permit.is_private_fine and not is_public(host):
-        return False
-    return any(host in look_up(permit.host, permit.port) for _ in range(N_LOOK_UPS))
-
-
-def look_up(host: str, port: int) -> Sequence[str]:
-    """Addresses of a host that was checked; none when it has none."""
-    token = _is_resolving.set(True)
-    try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError):
-        return ()
-    finally:
-        _is_resolving.reset(token)
-    return tuple(dict.fromkeys(_normal(entry[4][0]) for entry in found))
-
-
-def _normal(host: object) -> str:
-    if host is None:
-        return ""
-    text = host.decode("ascii", "replace") if isinstance(host, bytes | bytearray) else str(host)
-    return text.rstrip(".").partition("%")[0].lower()
 
 
 @contextlib.contextmanager
@@ -203,7 +105,7 @@ class Egress:
             raise ConfigError(f"[network] allow: {error}") from None
         self.limits = network or Network()
         self._hosts = {host_and_port(name)[0]: host for name, host in self.limits.host.items()}
-        self._own = frozenset(map(_normal, own))
+        self._own = frozenset(map(normal, own))
         self._clock = clock
         self._resolve = resolve
         self._lock = threading.Lock()
@@ -239,7 +141,7 @@ class Egress:
 
         import certifi
 
-        ca_file = self._particulars(_normal(host)).ca_file
+        ca_file = self._particulars(normal(host)).ca_file
         with self._lock:
             if ca_file not in self._tls:
                 context = ssl.create_default_context()
@@ -276,10 +178,11 @@ class Egress:
         Raises:
             EgressError: Refused, and why; nothing was sent.
         """
-        name = self._checked(host, port, cause)
-        is_private_fine = not is_web and self._is_private_fine(name)
-        if scheme == "http" and not is_private_fine:
-            raise _readable_by_all(name)
+        with self._refusals_noted(host, port, cause):
+            name = self._checked(host, port, cause)
+            is_private_fine = not is_web and self._is_private_fine(name)
+            if scheme == "http" and not is_private_fine:
+                raise _readable_by_all(name)
         return Way(name, port, scheme == "https", is_web, is_private_fine, reason, cause)
 
     @contextlib.contextmanager
@@ -292,6 +195,12 @@ class Egress:
             EgressError: It leads where it may not. StoreError: It could not be written down; nothing was sent.
         """
         self._write(way.host, b"", 0, way.reason, way.cause, kind="opened", port=way.port)
+        with self._refusals_noted(way.host, way.port, way.cause):
+            addresses = self._checked_addresses(way)
+        with permitted(Permit(way.host, way.port, True, frozenset(addresses))):
+            yield addresses
+
+    def _checked_addresses(self, way: Way) -> tuple[str, ...]:
         addresses = self._looked_up(way)
         if not addresses:
             raise EgressError(f"{way.host!r} has no address, nothing was sent; check its name and the network")
@@ -305,8 +214,7 @@ class Egress:
             )
         if not way.is_tls and len(strange) < len(addresses):
             raise _readable_by_all(way.host)
-        with _permitted(_Permit(way.host, way.port, True, frozenset(addresses))):
-            yield addresses
+        return addresses
 
     def _looked_up(self, way: Way) -> tuple[str, ...]:
         """In a thread of its own, as nothing else ends a resolver that waits. Raises: EgressError: It took too long."""
@@ -331,23 +239,26 @@ class Egress:
         Raises:
             EgressError: It is over the budget. StoreError: It could not be written down. Nothing may be sent.
         """
-        self._write(way.host, payload, n_bytes, way.reason, way.cause, port=way.port, address=address, tls=tls)
+        with self._refusals_noted(way.host, way.port, way.cause):
+            self._write(way.host, payload, n_bytes, way.reason, way.cause, port=way.port, address=address, tls=tls)
 
     @contextlib.contextmanager
     def _permitted(self, host: str, port: int, reason: str, cause: Cause) -> Iterator[None]:
-        name = self._checked(host, port, cause)
+        with self._refusals_noted(host, port, cause):
+            name = self._checked(host, port, cause)
         self._write(name, b"", 0, reason, cause, kind="permitted", port=port)
-        with _permitted(_Permit(name, port, self._is_private_fine(name))):
+        with permitted(Permit(name, port, self._is_private_fine(name))):
             yield
 
     def _record(self, host: str, payload: bytes, reason: str, tls: str, cause: Cause) -> None:
-        name = _normal(host)
-        self._check_readers(name, cause)
-        port = next((permit.port for permit in reversed(_permits.get()) if permit.host == name), 0)
-        self._write(name, payload, len(payload), reason, cause, port=port, tls=tls)
+        name = normal(host)
+        port = permitted_port(name)
+        with self._refusals_noted(name, port, cause):
+            self._check_readers(name, cause)
+            self._write(name, payload, len(payload), reason, cause, port=port, tls=tls)
 
     def _spent(self, host: str, n_tokens: int, reason: str, cause: Cause) -> None:
-        name = _normal(host)
+        name = normal(host)
         usd = n_tokens * self._particulars(name).usd_per_million_tokens / 1e6
         if n_tokens > 0:
             self.ledger.append(
@@ -357,8 +268,19 @@ class Egress:
                 )
             )  # fmt: skip
 
+    @contextlib.contextmanager
+    def _refusals_noted(self, host: str, port: int, cause: Cause) -> Iterator[None]:
+        """Write down what was kept from leaving, and why; where that cannot be written, it is kept all the same."""
+        try:
+            yield
+        except EgressError as error:
+            refused = Draft("refused", normal(host), str(error), port=port, rule=cause.rule, episode=self.purpose)
+            with contextlib.suppress(StoreError):
+                self.ledger.append(replace(refused, step=cause.step))
+            raise
+
     def _checked(self, host: str, port: int, cause: Cause) -> str:
-        name = _normal(host)
+        name = normal(host)
         if (name, port) not in self._allowed and (name, 0) not in self._allowed:
             known = ", ".join(sorted(f"{h}:{p}" if p else h for h, p in self._allowed)) or "none"
             raise EgressError(
@@ -476,15 +398,6 @@ def _transport(egress: Egress, reason: str, cause: Cause, is_web: bool) -> httpx
     from hearth.guard.http import CheckedTransport  # httpx costs a start 0.2 s, and most starts send nothing
 
     return CheckedTransport(egress, reason, cause, is_web=is_web)
-
-
-@contextlib.contextmanager
-def _permitted(permit: _Permit) -> Iterator[None]:
-    token = _permits.set((*_permits.get(), permit))
-    try:
-        yield
-    finally:
-        _permits.reset(token)
 
 
 def _kept_from(host: str, label: Label, may_read: Sequence[str]) -> frozenset[str]:
