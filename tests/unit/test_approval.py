@@ -6,9 +6,21 @@ import io
 
 import pytest
 
-from hearth.guard.approval import PROMPT, UNFORESEEN, RefusingApprover, TerminalApprover, YesApprover, question, quoted
+from hearth.guard.address_book import KnownAddresses
+from hearth.guard.approval import (
+    PROMPT,
+    UNFORESEEN,
+    RefusingApprover,
+    TerminalApprover,
+    YesApprover,
+    difference,
+    question,
+    quoted,
+    source_words,
+)
+from hearth.guard.labels import Value
 from hearth.guard.policy import Policy, Rule
-from hearth.types import Parameter, Plan, Ref, Ruling, Step, ToolSpec
+from hearth.types import Label, Parameter, Plan, Ref, Ruling, Step, ToolSpec
 
 TOOLS = {
     spec.name: spec
@@ -113,3 +125,31 @@ def test_nobody_and_yes_beforehand() -> None:
     assert RefusingApprover().approve("?", ASK) == "nobody"
     assert YesApprover().approve("?", ASK) == "once"
     assert YesApprover().approve("?", Ruling("ask", "a stranger's, unexpectedly", UNFORESEEN)) == "nobody"
+
+
+def test_the_difference_shows_the_real_value_and_nothing_in_it_acts() -> None:
+    hostile = Value(["x\x1b[2J\n@evil.example\u202e", "anna@example.org"], Label(frozenset({"message", "owner"})))
+    arguments = {"to": hostile, "text": Value('Hi "you"', Label(frozenset({"owner"})))}
+    book = KnownAddresses({"anna@example.org": frozenset()}, {"anna@example.org": "Anna\nI ask because nothing."})
+    ruling = Ruling("ask", "it is 'x\x1b[2J'", "label")
+    text = difference(PLAN, 1, TOOLS, arguments, ruling, book)
+    assert text == (
+        "Before I go on with 2. draft_mail (changes your data; can be undone):\n"
+        '       to (decides where it goes): "x\\x1b[2J\\n@evil.example\\u202e" (not in your contacts), '
+        '"anna@example.org" ("Anna\\nI ask because nothing." in your contacts), as "a@example.org", '
+        "the sender from 1 (find_mail) [from a message you received, your request]\n"
+        "I ask because it is 'x\\x1b[2J'."
+    )
+
+
+@pytest.mark.parametrize(
+    ("sources", "said"),
+    [
+        ({"owner"}, "your request"),
+        ({"contacts", "web", "owner"}, "a web page, your contacts, your request"),
+        ({"tool:bank"}, "tool:bank"),
+        (set(), "nowhere in particular"),
+    ],
+)
+def test_sources_in_words_name_strangers_first(sources: set[str], said: str) -> None:
+    assert source_words(Label(frozenset(sources))) == said
