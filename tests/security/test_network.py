@@ -483,6 +483,24 @@ def test_on_a_full_disk_nothing_leaves(world: World, store: Store) -> None:
     assert egress.ledger.verify().is_whole
 
 
+def test_what_was_kept_from_leaving_is_written_down_with_its_reason(world: World, store: Store) -> None:
+    egress = world.door(store, Network(budget=Budget(bytes_per_day=0)))
+    refused: list[str] = []
+    with client(egress) as http:
+        for url in ("https://evil.example/", "http://api.example.org/", world.url()):
+            with pytest.raises(EgressError) as caught:
+                http.get(url)
+            refused.append(str(caught.value))
+    with pytest.raises(EgressError) as caught, egress.permit("mail.example.org", 993, "x"):
+        pytest.fail("the block ran")
+    refused.append(str(caught.value))
+    assert [(e.kind, e.reason, e.n_bytes, e.episode) for e in egress.ledger.entries()] == [
+        ("refused", reason, 0, "e1") for reason in refused
+    ]
+    assert egress.disclosures("e1") == ()
+    assert egress.ledger.verify().is_whole
+
+
 def test_what_stand_ins_stood_for_is_written_down(world: World, store: Store) -> None:
     egress = world.door(store)
     stands_for = {"Tom Baker": "Xanthippe", "Étienne": "Zoë", "not there": "x"}
