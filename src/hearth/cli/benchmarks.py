@@ -233,3 +233,28 @@ def privacy(data: Path, out: Path, privacylens: Path | None, no_tagger: bool, se
     document |= watch.read() | origin()
     write_json(out, document)
     click.echo(clean("\n".join([*privacy_lines(document), f"{'written to':<14}{out}"])))
+
+
+@bench.command()
+@click.option("--data", type=_FILE, required=True, metavar="FILE", help="Conversations in LoCoMo's form.")
+@click.option("--json", "out", type=_FILE, required=True, metavar="OUT", help="Where the result goes.")
+def recall(data: Path, out: Path) -> None:
+    """Find in memory what answers a question.
+
+    Each conversation is remembered and asked about, on its own and with all in one store. Prints a table between floors
+    and writes flat JSON: the share of the evidence among the first 5, 10, 20 and 50 events found.
+    """
+    from hearth.bench.record import Stopwatch, check_writable, origin, write_json
+    from hearth.bench.suites.recall import measure_recall, read_conversations, recall_lines
+    from hearth.models.encoder import MiniLMEncoder
+    from hearth.planning.times_named import times_named
+
+    check_writable(out)
+    watch = Stopwatch()
+    for said in measure_recall(read_conversations(data), MiniLMEncoder.open(), times_named):
+        if isinstance(said, str):
+            click.echo(clean(said), err=True)
+        else:
+            document = said | watch.read() | origin()
+            write_json(out, document)
+            click.echo(clean("\n".join([*recall_lines(document), f"{'written to':<14}{out}"])))

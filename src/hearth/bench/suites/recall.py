@@ -5,7 +5,8 @@ text); each question is searched in its conversation's own store, and once more 
 Recall@K is LoCoMo's (Maharana et al. 2024): the share of a question's evidence turns among the first K, averaged over
 questions. Malformed evidence ids ("D8:6; D9:17", "D:11:26") are read as what they name.
 
-Covered: retrieval, by category, with floors (words alone as FTS5 ranks them, meaning alone).
+Covered: retrieval, by category, with floors (words alone as FTS5 ranks them, meaning alone), also without the closer
+look.
 Not covered: whether an answer is right; questions without usable evidence (left out and counted); the answer key's own
 errors.
 """
@@ -20,11 +21,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from hearth.errors import RequestError
 from hearth.memory.events import EventMemory, NewEvent
+from hearth.memory.index import top
 from hearth.memory.ranking import Period
+from hearth.memory.terms import telling_words
 from hearth.protocols import Encoder
 from hearth.store import Store
 from hearth.types import Label
@@ -42,6 +45,11 @@ class EvidenceQuestion:
     evidence: tuple[str, ...]
     """Keys of the events that hold the answer."""
     conversation: int
+
+
+Found: TypeAlias = tuple[EvidenceQuestion, Sequence[str]]
+"""A question with the keys that were found for it, best first."""
+TimeReader: TypeAlias = Callable[[str, dt.datetime], Sequence[Period]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,57 +110,103 @@ def _moment(text: str) -> dt.datetime:
     return dt.datetime.strptime(text, "%I:%M %p on %d %B, %Y").replace(tzinfo=dt.UTC)
 
 
-Finder = Callable[[EventMemory, EvidenceQuestion, dt.datetime], Sequence[str]]
-"""From a memory and a question to the keys it finds, best first."""
+class _Asked:
+    """One store with its floors beside the ranking."""
 
+    def __init__(self, store: Store, encoder: Encoder, read_times: TimeReader) -> None:
+        self._store = store
+        self._encoder = encoder
+        self.memory = EventMemory(store, encoder, read_times)
 
-def by_ranking(memory: EventMemory, question: EvidenceQuestion, now: dt.datetime) -> Sequence[str]:
-    return [hit.id for hit in memory.search(question.text, limit=max(KS), now=now, is_close=True)]
+    def remember(self, conversation: Conversation) -> None:
+        self.memory.remember_all(conversation.events)
+        for _ in self.memory.embed():
+            pass
+
+    def ranked(self, question: EvidenceQuestion, now: dt.datetime, is_close: bool) -> Sequence[str]:
+        hits = self.memory.search(question.text, limit=max(KS), now=now, is_close=is_close)
+        return [hit.id for hit in hits]
+
+    def by_words(self, question: EvidenceQuestion) -> Sequence[str]:
+        """As FTS5 ranks them: BM25 of any telling word."""
+        words = dict.fromkeys(telling_words(question.text))
+        rows = self._store.query(
+            "SELECT id FROM event_words JOIN event ON event.number = event_words.rowid WHERE event_words MATCH ?"
+            " ORDER BY bm25(event_words), event.number LIMIT ?",
+            (" OR ".join(f'"{word}"' for word in words), max(KS)),
+        )
+        return [row[0] for row in rows]
+
+    def by_meaning(self, question: EvidenceQuestion) -> Sequence[str]:
+        """As the encoder alone ranks them."""
+        index = self.memory.index
+        best = top(index.cosines(self._encoder.encode([question.text])[0]), max(KS))
+        marks = ",".join("?" * len(best))
+        numbers = index.numbers[best].tolist()
+        rows = self._store.query(f"SELECT number, id FROM event WHERE number IN ({marks})", numbers)  # noqa: S608 - question marks only
+        ids = {row[0]: row[1] for row in rows}
+        return [ids[number] for number in numbers]
 
 
 def measure_recall(
-    conversations: Sequence[Conversation],
-    encoder: Encoder,
-    read_times: Callable[[str, dt.datetime], Sequence[Period]],
+    conversations: Sequence[Conversation], encoder: Encoder, read_times: TimeReader
 ) -> Iterator[str | dict[str, Any]]:
     """Remember, ask, count. Yields lines of progress, and last the flat result."""
-    result: dict[str, Any] = {}
-    found: list[tuple[EvidenceQuestion, Sequence[str]]] = []
-    pooled: list[tuple[EvidenceQuestion, Sequence[str]]] = []
+    found: dict[str, list[Found]] = {name: [] for name in ("", "quick_", "floor_words_", "floor_meaning_", "pooled_")}
     took_ms: list[float] = []
     with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder) / "all.db") as everything:
-        whole = EventMemory(everything, encoder, read_times)
+        whole = _Asked(everything, encoder, read_times)
         for number, conversation in enumerate(conversations):
             with Store.open(Path(folder) / f"{number}.db") as store:
-                memory = EventMemory(store, encoder, read_times)
-                for one in (memory, whole):
-                    one.remember_all(conversation.events)
-                    for _ in one.embed():
-                        pass
+                asked = _Asked(store, encoder, read_times)
+                asked.remember(conversation)
+                whole.remember(conversation)
                 for question in conversation.questions:
                     started = time.perf_counter()
-                    keys = by_ranking(memory, question, conversation.ends)
+                    found[""].append((question, asked.ranked(question, conversation.ends, True)))
                     took_ms.append((time.perf_counter() - started) * 1000)
-                    found.append((question, keys))
+                    found["quick_"].append((question, asked.ranked(question, conversation.ends, False)))
+                    found["floor_words_"].append((question, asked.by_words(question)))
+                    found["floor_meaning_"].append((question, asked.by_meaning(question)))
             yield f"{conversation.name}: {len(conversation.events)} events, {len(conversation.questions)} questions"
-        for question, _ in found:
-            pooled.append((question, by_ranking(whole, question, conversations[question.conversation].ends)))
+        for question, _ in found[""]:
+            found["pooled_"].append((question, whole.ranked(question, conversations[question.conversation].ends, True)))
+    result: dict[str, Any] = {
+        f"{prefix}recall_at_{k}": mean_recall(several, k) for prefix, several in found.items() for k in KS
+    }
     for k in KS:
-        result[f"recall_at_{k}"] = mean_recall(found, k)
+        result[f"pooled_at_{k}"] = result.pop(f"pooled_recall_at_{k}")
         for category, name in CATEGORIES.items():
-            result[f"{name}_at_{k}"] = mean_recall([f for f in found if f[0].category == category], k)
-        result[f"pooled_at_{k}"] = mean_recall(pooled, k)
+            result[f"{name}_at_{k}"] = mean_recall([one for one in found[""] if one[0].category == category], k)
     took_ms.sort()
-    result["query_p50_ms"] = round(took_ms[len(took_ms) // 2], 3) if took_ms else None
-    result["n_questions"] = len(found)
-    result["n_unusable"] = sum(conversation.n_unusable for conversation in conversations)
-    result["n_events"] = sum(len(conversation.events) for conversation in conversations)
-    yield result
+    yield result | {
+        "query_p50_ms": round(took_ms[len(took_ms) // 2], 3) if took_ms else None,
+        "n_questions": len(found[""]),
+        "n_unusable": sum(conversation.n_unusable for conversation in conversations),
+        "n_events": sum(len(conversation.events) for conversation in conversations),
+    }
 
 
-def mean_recall(found: Sequence[tuple[EvidenceQuestion, Sequence[str]]], k: int) -> float | None:
+def mean_recall(found: Sequence[Found], k: int) -> float | None:
     """Share of evidence among the first `k`, averaged over questions; None of no questions."""
     if not found:
         return None
     shares = [len(set(question.evidence) & set(keys[:k])) / len(question.evidence) for question, keys in found]
     return round(sum(shares) / len(shares), 4)
+
+
+def recall_lines(document: Mapping[str, Any]) -> list[str]:
+    """The result as a person reads it."""
+    rows = [
+        ("floor: words alone", [document[f"floor_words_recall_at_{k}"] for k in KS]),
+        ("floor: meaning alone", [document[f"floor_meaning_recall_at_{k}"] for k in KS]),
+        ("ranked", [document[f"quick_recall_at_{k}"] for k in KS]),
+        ("ranked, with a closer look", [document[f"recall_at_{k}"] for k in KS]),
+        *((f"  {name.replace('_', ' ')}", [document[f"{name}_at_{k}"] for k in KS]) for name in CATEGORIES.values()),
+        ("all conversations in one store", [document[f"pooled_at_{k}"] for k in KS]),
+    ]
+    lines = [f"{document['n_questions']:,} questions, {document['n_events']:,} events", ""]
+    lines.append(f"{'share of the evidence found':<32}" + "".join(f"{f'first {k}':>10}" for k in KS))
+    for label, values in rows:
+        lines.append(f"{label:<32}" + "".join(f"{'–' if v is None else f'{v:.3f}':>10}" for v in values))
+    return [*lines, "", f"one search: p50 {document['query_p50_ms']} ms"]
