@@ -26,6 +26,7 @@ from hearth.acting.repair import Repairer
 from hearth.config import Settings
 from hearth.errors import CancelledError, ConfigError, NotFound, PlannerError, ToolError
 from hearth.guard.egress import Egress
+from hearth.guard.injection import InjectionReader
 from hearth.guard.licence import KnownTools
 from hearth.guard.monitor import Monitor, Occasion
 from hearth.guard.policy import Policy
@@ -38,6 +39,7 @@ from hearth.plan_format import read_demonstrations
 from hearth.planning.cascade import Cascade, cascade_of
 from hearth.planning.check import check_plan
 from hearth.planning.recall import RecallPlanner
+from hearth.planning.times_named import times_named
 from hearth.protocols import Approver, CallContext, Encoder, LanguageModel, Planner, Tool
 from hearth.registry import Tools, load_tools
 from hearth.store import HomeLock, Store
@@ -108,7 +110,8 @@ class Agent:
         self.egress = egress
         self.clock = clock
         self.trace = Trace(store)
-        self.memory = EventMemory(store)
+        country = settings.owner.country
+        self.memory = EventMemory(store, encoder, lambda text, now: times_named(text, now, country))
         self.folder = Folder(home / "owner", store)
         self._tool_settings = {**settings.for_tools(environ), abilities.SETTINGS: abilities.abilities(tools.specs)}
         self._known_tools = KnownTools(tools.specs)
@@ -418,7 +421,7 @@ class Agent:
                 recall=recall,
                 model=model,
                 language=language,
-                monitor=Monitor(tools.by_name, policy, approver, Records.of(store)),
+                monitor=Monitor(tools.by_name, policy, approver, Records.of(store), InjectionReader.of(encoder)),
                 egress=egress,
                 environ=environ,
                 clock=clock,

@@ -16,7 +16,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hearth.guard.labels import ResultLabels
+from hearth.guard.labels import ResultLabels, Value
 from hearth.guard.quoting import INJECTION, clean
 from hearth.models.detector import Detector, Judgement
 from hearth.protocols import Encoder
@@ -57,6 +57,19 @@ class InjectionReader:
     def of(cls, encoder: Encoder) -> InjectionReader | None:
         """A reader on the shipped encoder; None on any other, to which no head was fitted."""
         return cls(encoder) if encoder.dim == ENCODER_DIM else None
+
+    def looked_through(self, spec: ToolSpec, value: Value, notices: list[str]) -> Value:
+        """`value` with less trust where it reads like an instruction, which is added to `notices` then.
+
+        Args:
+            value: The result of a call of `spec`, labelled.
+        """
+        findings = self.read(value.data, ResultLabels(value.label, value.fields))
+        if not findings:
+            return value
+        notices.append(notice(spec, findings))
+        labels = suspected(ResultLabels(value.label, value.fields), findings)
+        return Value(value.data, labels.whole, labels.fields)
 
     def read(self, value: Plain, labels: ResultLabels) -> tuple[Finding, ...]:
         """What reads like an instruction among the texts of `value` that a stranger may have written."""

@@ -2,9 +2,11 @@
 
 Attacks (BIPIA's training attacks, MIT, and Hearth's own) are put into texts that hold none (BIPIA's training contexts,
 Hearth's own mails, and ordinary mail of real people: SpamAssassin's public corpus, CC0) and every piece of the texts is
-an example: one of an attack, or one of none. The head is a logistic regression with a ridge, solved by Newton's method:
-the same data give the same head, up to rounding. Written are `data/detector.npz` and a record of how it came to be; no
-text of the data is in them.
+an example: one of an attack, or one of none. The head is the sum of a logistic regression with a ridge, solved by
+Newton's method, and of a few small networks, averaged: the first finds attacks of kinds never seen, the others tell
+known ones from mail more sharply. The threshold is set on ordinary mails by cross-fitting: each is judged by a head
+that never saw it. The same data and seed give the same head, up to rounding. Written are `data/detector.npz` and a record of
+how it came to be; no text of the data is in them.
 """
 
 from __future__ import annotations
@@ -14,12 +16,13 @@ import email
 import email.policy
 import hashlib
 import json
+import math
 import random
 import re
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from email.message import Message
 from importlib.resources import files
 from pathlib import Path
@@ -46,11 +49,21 @@ from hearth.tools.html_text import text_of_html
 POSITIONS = ("begin", "middle", "end")
 N_OWN_MAILS = 600
 N_TRAINING_TABLES = 150
-FALSE_ALARMS = 0.004
-"""Share of the ordinary mails kept apart for it that may be flagged: the threshold is set there, with room to spare."""
-_RIDGE = 10.0
+FALSE_ALARMS = 0.002
+"""Share of the ordinary mails that may pass the threshold while it is set: a fifth of what is allowed in the end."""
+_OWN_WEIGHTS = {"override": 8.0, "exfiltration": 2.0, "tools": 2.0, "answer": 1.5, "code": 1.5, "tasks": 0.5}
+"""What one of Hearth's own attacks counts, by kind; one of BIPIA's counts 6."""
+_RIDGE = 30.0
 _ATTACK_SHARE = 0.1
 """What attacks weigh together, against texts without one."""
+_N_FOLDS = 4
+_N_NETWORKS = 4
+_N_UNITS = 48
+_N_EPOCHS = 30
+_BATCH = 2048
+_STEP = 3e-3
+_DECAY = 4e-4
+_NETWORK_ATTACK_SHARE = 0.2
 _MAX_MAIL_PIECES = 150
 _N_FILLED = 6
 
@@ -195,7 +208,7 @@ class Corpus:
     contexts: Sequence[tuple[str, float]]
     """Texts without an attack, and what a piece of each weighs."""
     mails: Sequence[str]
-    """Ordinary mails that the threshold is set on; none of them among the contexts."""
+    """Ordinary mails: contexts as well, and what the threshold is set on."""
 
 
 def corpus(
@@ -206,23 +219,20 @@ def corpus(
     *,
     seed: int = 0,
 ) -> Corpus:
-    """Attacks and contexts, weighed: each BIPIA attack as much as sixty of our own.
+    """Attacks and contexts, weighed.
 
     Args:
         bipia: Attacks by type.
-        mails: Ordinary ones; a quarter is kept for the threshold.
+        mails: Ordinary ones.
     """
-    draw = random.Random(seed)  # noqa: S311 - a split, no secret
+    draw = random.Random(seed)  # noqa: S311 - variety, no secret
     own = own_texts(seed)
-    shuffled = list(mails)
-    draw.shuffle(shuffled)
-    n_kept = len(shuffled) // 4
     made = ["\n".join(draw.sample(own.lines, draw.randint(3, 9))) for _ in range(N_OWN_MAILS)]
     contexts = [(text, 2.0) for text in emails] + [(text, 0.5) for text in tables[:N_TRAINING_TABLES]]
-    contexts += [(text, 1.0) for text in shuffled[n_kept:]] + [(text, 1.5) for text in made]
+    contexts += [(text, 1.5) for text in made]
     attacks = [(text, 6.0, 8) for kind in sorted(bipia) for text in bipia[kind]]
-    attacks += [(text, 0.1, 2) for kind in sorted(own.attacks) for text in own.attacks[kind]]
-    return Corpus(attacks, contexts, shuffled[:n_kept])
+    attacks += [(text, _OWN_WEIGHTS[kind], 2) for kind in sorted(own.attacks) for text in own.attacks[kind]]
+    return Corpus(attacks, contexts, list(mails))
 
 
 @dataclass(slots=True)
@@ -246,13 +256,56 @@ def _signs(texts: Sequence[str]) -> Vectors:
 
 
 def fit(given: Corpus, encoder: Encoder, *, seed: int = 0) -> Head:
-    """A head for what is given; its threshold is set on the mails kept apart."""
+    """A head for what is given, with a threshold that few of its mails pass when a head that never saw them judges."""
+    draw = random.Random(seed)  # noqa: S311 - a split, no secret
+    order = list(range(len(given.mails)))
+    draw.shuffle(order)
+    scores: list[float] = []
+    for fold in range(_N_FOLDS if len(order) >= _N_FOLDS else 0):
+        apart = set(order[fold::_N_FOLDS])
+        rest = [mail for k, mail in enumerate(given.mails) if k not in apart]
+        detector = Detector(encoder, _fitted(replace(given, mails=rest), encoder, seed))
+        scores += [detector.judge([given.mails[k]])[0].score for k in sorted(apart)]
+    threshold = float(np.quantile(scores, 1 - FALSE_ALARMS)) if scores else 0.0
+    return replace(_fitted(given, encoder, seed), threshold=threshold)
+
+
+def _fitted(given: Corpus, encoder: Encoder, seed: int) -> Head:
+    """A head without a threshold."""
+    rows, targets, weights = _examples(given, encoder, seed)
+    linear = logistic(rows, targets, _balanced(targets, weights, _ATTACK_SHARE))
+    by_signs = logistic(
+        rows[:, encoder.dim : encoder.dim + N_SIGNS], targets, _balanced(targets, weights, _ATTACK_SHARE)
+    )
+    shares = _balanced(targets, weights, _NETWORK_ATTACK_SHARE)
+    networks = [_network(rows, targets, shares, seed + k) for k in range(_N_NETWORKS)]
+    return Head(
+        weights=linear[:-1].astype(np.float32),
+        hidden=np.concatenate([n.hidden for n in networks], axis=1),
+        hidden_bias=np.concatenate([n.hidden_bias for n in networks]),
+        out=(np.concatenate([n.out for n in networks]) / len(networks)).astype(np.float32),
+        bias=float(linear[-1]) + sum(n.bias for n in networks) / len(networks),
+        sign_weights=by_signs[:-1].astype(np.float32),
+        threshold=0.0,
+    )
+
+
+def _balanced(targets: NDArray[np.float64], weights: NDArray[np.float64], share: float) -> NDArray[np.float64]:
+    """`weights` with those of all attacks together `share` of those of the rest."""
+    made = weights.copy()
+    made[targets == 1] *= share * weights[targets == 0].sum() / weights[targets == 1].sum()
+    return made
+
+
+def _examples(given: Corpus, encoder: Encoder, seed: int) -> tuple[Vectors, NDArray[np.float64], NDArray[np.float64]]:
+    """Features, targets and weights of every piece."""
     draw = random.Random(seed)  # noqa: S311 - which context an attack is put into
     examples = _Examples()
-    texts = [_pieces(text) for text, _ in given.contexts]
+    contexts = [*given.contexts, *((mail, 1.0) for mail in given.mails)]
+    texts = [_pieces(text) for text, _ in contexts]
     encoder.encode([piece for found in texts for piece in found])  # all at once: a remembering encoder is quicker so
     by_weight: dict[float, list[Vectors]] = {}
-    for found, (_, weight) in zip(texts, given.contexts):
+    for found, (_, weight) in zip(texts, contexts):
         if found:
             vectors = encoder.encode(found)
             examples.add(features(vectors, _signs(found), kinship(vectors)), 0.0, weight)
@@ -267,16 +320,49 @@ def fit(given: Corpus, encoder: Encoder, *, seed: int = 0) -> Head:
             rest = draw.choice(by_weight[draw.choice(kinds)])
             kin = kinship(np.concatenate([rest, own]))[len(rest) :]
             examples.add(features(own, wording, kin), 1.0, weight / n_contexts / len(found))
-    rows, targets = np.concatenate(examples.rows), np.array(examples.targets)
-    weights = np.array(examples.weights)
-    weights[targets == 1] *= weights[targets == 0].sum() / weights[targets == 1].sum() * _ATTACK_SHARE
-    solved = logistic(rows, targets, weights)
-    only_signs = slice(encoder.dim, encoder.dim + N_SIGNS)
-    by_signs = logistic(rows[:, only_signs], targets, weights)
-    head = Head(solved[:-1].astype(np.float32), float(solved[-1]), by_signs[:-1].astype(np.float32) * 0.7, 0.0)
-    scores = [judged.score for text in given.mails for judged in Detector(encoder, head).judge([text])]
-    threshold = float(np.quantile(scores, 1 - FALSE_ALARMS)) if scores else 0.0
-    return Head(head.weights, head.bias, head.sign_weights, threshold)
+    return np.concatenate(examples.rows), np.array(examples.targets), np.array(examples.weights)
+
+
+@dataclass(frozen=True, slots=True)
+class _Network:
+    hidden: Vectors
+    hidden_bias: Vectors
+    out: Vectors
+    bias: float
+
+
+def _network(rows: Vectors, targets: NDArray[np.float64], weights: NDArray[np.float64], seed: int) -> _Network:
+    """One layer of rectified units, by Adam (Kingma & Ba 2015) on weighted log-loss."""
+    draw = np.random.default_rng(seed)
+    n, dim = rows.shape
+    shares = (weights / weights.mean()).astype(np.float32)
+    parts = [
+        (draw.standard_normal((dim, _N_UNITS)) * math.sqrt(0.5 / dim)).astype(np.float32),
+        np.zeros(_N_UNITS, np.float32),
+        (draw.standard_normal(_N_UNITS) * math.sqrt(1 / _N_UNITS)).astype(np.float32),
+        np.full(1, -2.0, np.float32),
+    ]
+    means, squares = [np.zeros_like(p) for p in parts], [np.zeros_like(p) for p in parts]
+    step = 0
+    for _ in range(_N_EPOCHS):
+        order = draw.permutation(n)
+        for start in range(0, n, _BATCH):
+            some = order[start : start + _BATCH]
+            hidden, hidden_bias, out, bias = parts
+            inner = rows[some] @ hidden + hidden_bias
+            units = np.maximum(inner, 0)
+            chance = 1 / (1 + np.exp(-np.clip(units @ out + bias, -30, 30)))
+            error = (chance - targets[some]).astype(np.float32) * shares[some] / len(some)
+            back = np.outer(error, out) * (inner > 0)
+            slopes = [rows[some].T @ back + _DECAY * hidden, back.sum(axis=0), units.T @ error + _DECAY * out]
+            slopes.append(error.sum(keepdims=True))
+            step += 1
+            for k, slope in enumerate(slopes):
+                means[k] = 0.9 * means[k] + 0.1 * slope
+                squares[k] = 0.999 * squares[k] + 0.001 * slope**2
+                scale = np.sqrt(squares[k] / (1 - 0.999**step)) + 1e-8
+                parts[k] = (parts[k] - _STEP * means[k] / (1 - 0.9**step) / scale).astype(np.float32)
+    return _Network(parts[0], parts[1], parts[2], float(parts[3][0]))
 
 
 def logistic(rows: Vectors, targets: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -323,7 +409,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     }
     emails = read_contexts(given.bipia / "email" / "train.jsonl")
     tables = read_contexts(given.bipia / "table" / "train.jsonl")
-    mails = read_mails(given.mail / "easy-ham-1")
+    mails = read_mails(given.mail / "easy-ham-1")[::2]
     texts = corpus(attacks, emails, tables, mails, seed=given.seed)
     head = fit(texts, RememberingEncoder(MiniLMEncoder.open()), seed=given.seed)
     given.out.mkdir(parents=True, exist_ok=True)
@@ -333,7 +419,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "n_attack_types": len(attacks),
         "n_attacks": len(texts.attacks),
         "n_contexts": len(texts.contexts),
-        "n_mails_for_threshold": len(texts.mails),
+        "n_mails": len(texts.mails),
         "threshold": head.threshold,
         "false_alarms_aimed_at": FALSE_ALARMS,
         "max_pieces": MAX_PIECES,

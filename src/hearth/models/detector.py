@@ -1,8 +1,8 @@
 """A detector of instructions inside data: which sentence of a mail, page or file speaks to the assistant.
 
-Each text is cut into short pieces; each piece gets the sentence encoder's vector and a few signs of wording, and a head
-fitted by logistic regression says how much it reads like an instruction. A text is as suspicious as its worst piece.
-The head is `data/detector.npz`; how it was made: `learn.detector_training`.
+Each text is cut into short pieces; each piece gets the sentence encoder's vector and a few signs of wording, and a
+small head says how much it reads like an instruction. A text is as suspicious as its worst piece. The head is
+`data/detector.npz`; how it was made: `data/detector.json` and `learn.detector_training`.
 
 Covered: requests for other tasks, orders about the answer, code to be added, "ignore what was said before", in any
 place of a text; letters that look like others, invisible characters. Not covered: instructions in other languages than
@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import as_file, files
 
@@ -66,6 +66,19 @@ _ENDS = tuple(".!?:;…|>`{}")
 _LEAD = re.compile(r"^[\s>*#•·\-–—=_~+]+|[\s>*#•·\-–—=_~]+$")
 _TAGS = range(0xE0020, 0xE007F)
 _LETTER = re.compile(r"[^\W\d_]")
+
+
+_SIGNATURES = re.compile(
+    r"\b(?:ignore|disregard|forget|override|bypass)\W+(?:\w+\W+){0,4}(?:previous|prior|above|earlier|preceding|foregoing|"
+    r"original|your)\W+(?:\w+\W+){0,3}(?:instructions?|directions?|directives?|prompts?|guidelines|programming)\b"
+    r"|<\|(?:im_start|im_end|system|user|assistant|endoftext)\|>|\[/?INST\]|<</?SYS>>|###\s*(?:system|instruction)\b"
+    r"|\b(?:system|developer|jailbreak|dan) (?:prompt|mode) (?:is|override|enabled|activated)\b"
+    r"|\b(?:your|the|its) system prompt\b"
+    r"|\b(?:note|message|notice|attention|instructions?|reminder)\W+(?:to|for)?\W*(?:\w+\W+){0,2}(?:ai|a\.i\.|llms?|"
+    r"language models?|chatbots?|ai assistants?|ai agents?)\b",
+    re.IGNORECASE,
+)
+"""Words of attacks that are known to everyone; they need no head."""
 
 
 def plain(text: str) -> str:
@@ -254,23 +267,41 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What was fitted."""
+    """What was fitted: a linear part and a layer of rectified units beside it."""
 
     weights: Vectors
-    """Shape [dim + N_SIGNS + N_KIN]."""
+    """Of the linear part, shape [dim + N_SIGNS + N_KIN]."""
+    hidden: Vectors
+    """Shape [dim + N_SIGNS + N_KIN, units]."""
+    hidden_bias: Vectors
+    out: Vectors
+    """Shape [units]."""
     bias: float
     sign_weights: Vectors
     """Of the signs alone, for choosing among too many pieces; shape [N_SIGNS]."""
     threshold: float
 
+    def score(self, rows: Vectors) -> Vectors:
+        """How much each row of `features` speaks for an instruction, shape [n]."""
+        units = np.maximum(rows @ self.hidden + self.hidden_bias, 0)
+        return np.asarray(rows @ self.weights + units @ self.out + self.bias, np.float32)
+
     def save(self) -> dict[str, NDArray[np.generic]]:
-        """As arrays of one file."""
+        """As arrays of one file, in half precision."""
+        arrays = (self.weights, self.hidden, self.hidden_bias, self.out, self.sign_weights)
+        names = ("weights", "hidden", "hidden_bias", "out", "sign_weights")
         return {
-            "weights": self.weights.astype(np.float32),
+            **{name: array.astype(np.float16) for name, array in zip(names, arrays)},
             "bias": np.array(self.bias, np.float32),
-            "sign_weights": self.sign_weights.astype(np.float32),
             "threshold": np.array(self.threshold, np.float32),
         }
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, NDArray[np.generic]]) -> Head:
+        """What `save` gave."""
+        names = ("weights", "hidden", "hidden_bias", "out", "sign_weights")
+        weights, hidden, hidden_bias, out, sign_weights = (arrays[name].astype(np.float32) for name in names)
+        return cls(weights, hidden, hidden_bias, out, float(arrays["bias"]), sign_weights, float(arrays["threshold"]))
 
 
 def kinship(vectors: Vectors) -> Vectors:
@@ -305,7 +336,7 @@ class Detector:
     def open(cls, encoder: Encoder) -> Detector:
         """The shipped head on `encoder`. Raises: ConfigError: The head was fitted to another encoder."""
         with as_file(files("hearth.data") / "detector.npz") as path, np.load(path, allow_pickle=False) as file:
-            head = Head(file["weights"], float(file["bias"]), file["sign_weights"], float(file["threshold"]))
+            head = Head.of(file)
         if head.weights.shape != (encoder.dim + N_SIGNS + N_KIN,):
             raise ConfigError(
                 f"the detector's head has {head.weights.size} weights, this encoder needs "
@@ -316,21 +347,24 @@ class Detector:
     def judge(self, texts: Sequence[str]) -> tuple[Judgement, ...]:
         """Judge each text by its worst piece; at most `MAX_PIECES` pieces of all texts together are looked at."""
         found = [list(pieces(_shortened(text))) for text in texts]
+        signed = [next((p for p in ps if _SIGNATURES.search(p.text)), None) for ps in found]
         wording = [np.stack([signs(p.text) for p in ps]) if ps else np.zeros((0, N_SIGNS), np.float32) for ps in found]
         if sum(map(len, found)) > MAX_PIECES:
             found, wording = self._chosen(found, wording)
         vectors = self._encoder.encode([p.text for ps in found for p in ps])
         judged: list[Judgement] = []
         begin = 0
-        for text, ps, marks in zip(texts, found, wording):
+        for text, ps, marks, known in zip(texts, found, wording, signed):
             own = vectors[begin : begin + len(ps)]
             begin += len(ps)
             if secret := hidden_text(text):
                 judged.append(Judgement(math.inf, Piece(secret, 0, len(text))))
+            elif known is not None:
+                judged.append(Judgement(math.inf, known))
             elif not ps:
                 judged.append(Judgement(-math.inf, None))
             else:
-                scores = features(own, marks, kinship(own)) @ self._head.weights + self._head.bias
+                scores = self._head.score(features(own, marks, kinship(own)))
                 worst = int(scores.argmax())
                 judged.append(Judgement(float(scores[worst]), ps[worst]))
         return tuple(judged)
