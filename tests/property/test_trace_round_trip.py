@@ -18,6 +18,7 @@ from hearth.store import Store
 from hearth.trace import StartedStep, Trace
 from hearth.types import (
     Answer,
+    Asked,
     Disclosure,
     Episode,
     Evidence,
@@ -85,6 +86,7 @@ def episodes(draw: st.DrawFn, id: str = "e") -> Episode:
         st.integers(1, 5),
         texts,
         st.lists(raw_texts, max_size=2).map(tuple),
+        fields=st.dictionaries(names, labels, max_size=2),
     )
     unique = draw(st.lists(results, max_size=5, unique_by=lambda result: result.step))
     return Episode(
@@ -116,6 +118,7 @@ def episodes(draw: st.DrawFn, id: str = "e") -> Episode:
         draw(floats),
         draw(floats),
         draw(st.integers(0, 2)),
+        draw(st.lists(st.builds(Asked, texts, st.sampled_from(["once", "never", "nobody"])), max_size=2).map(tuple)),
     )
 
 

@@ -13,7 +13,7 @@ from hearth import CallContext, Sink, Unit, tool
 from hearth.errors import BadResult, RegistryError, WrongType
 from hearth.functions import duration_text, from_plain, parse_duration, to_plain
 from hearth.testing import make_call
-from hearth.types import EmailAddress
+from hearth.types import EmailAddress, FieldOrigin
 
 NOW = dt.datetime(2026, 11, 20, 9, 30, tzinfo=dt.UTC)
 
@@ -185,3 +185,28 @@ def test_wrong_type_says_what_was_expected(value: Any, type_name: str) -> None:
 def test_only_data_leaves_a_tool(value: object) -> None:
     with pytest.raises(BadResult):
         to_plain(value)
+
+
+@pytest.mark.parametrize(
+    ("origins", "wrong"),
+    [
+        ({"sendr": FieldOrigin("message")}, "sendr"),
+        ({"sender": FieldOrigin(made_of=("querry",))}, "querry"),
+        ({"sender": FieldOrigin(same_as="to")}, "to"),
+    ],
+)
+def test_an_origin_of_a_field_that_is_not_there_is_refused(origins: dict[str, FieldOrigin], wrong: str) -> None:
+    def find(query: str) -> Sender:
+        """Find."""
+        return Sender("a", "b")
+
+    with pytest.raises(RegistryError, match=f"origins name '{wrong}'; its fields and parameters: id, sender, query"):
+        tool(origins=origins)(find)
+    good = {"sender": FieldOrigin("message", ("query",)), "id": FieldOrigin(same_as="sender")}
+    assert tool(origins=good)(find).spec.origins == good
+
+
+@dataclass(frozen=True)
+class Sender:
+    id: str
+    sender: str
