@@ -23,7 +23,7 @@ from pathlib import Path
 
 from benchmarks import guard_calls
 from benchmarks.record import RESULTS, write_result
-from hearth.guard.chain import Draft
+from hearth.guard.chain import COLUMNS, GENESIS, STORED, Draft, Head, content_hash, entry_hash
 from hearth.guard.ledger import Ledger
 from hearth.store import Store
 
@@ -92,15 +92,28 @@ def _spread(name: str, took_ms: list[float]) -> dict[str, float]:
 
 
 def _filled(folder: Path, n_entries: int) -> None:
-    """A ledger of many small entries, written in large transactions: how it was written does not show in it."""
-    at = dt.datetime(2026, 11, 20, tzinfo=dt.UTC)
+    """A ledger of many small entries, computed here and written at once: how it was written does not show in it."""
+    at = dt.datetime(2026, 11, 20, tzinfo=dt.UTC).isoformat()
+    salt, payload, stands_for = bytes(16), b"x" * 20, "{}"
+    content = content_hash(salt, payload, stands_for)
+    row: dict[str, object] = dict.fromkeys(COLUMNS, "")
+    row.update(kind="sent", at=at, day=at[:10], host="api.example.org", port=443, reason="language model", step=None)
+    row.update(n_bytes=20, n_tokens=0, usd=0.0, content_hash=content)
+    row.update(salt=salt, payload=payload, stands_for_json=stands_for)
+    insert = f"INSERT INTO disclosure ({', '.join(STORED)}) VALUES ({', '.join(':' + name for name in STORED)})"
+    head = Head(0, GENESIS)
     with Store.open(folder / "hearth.db") as store:
-        book = Ledger(store, lambda: at)
-        draft = Draft("sent", "api.example.org", "language model", b"x" * 20, 20)
-        for start in range(0, n_entries, 50_000):
+        book = Ledger(store)
+        for start in range(0, n_entries, 20_000):
+            rows = []
+            for number in range(start + 1, min(start + 20_000, n_entries) + 1):
+                row["number"] = number
+                row["hash"] = entry_hash(head.hash, row)
+                head = Head(number, str(row["hash"]))
+                rows.append(dict(row))
             with store.transaction() as cursor:
-                for _ in range(min(50_000, n_entries - start)):
-                    book.add(cursor, draft)
+                cursor.executemany(insert, rows)
+                cursor.execute("INSERT OR REPLACE INTO meta VALUES ('ledger', ?)", (str(head),))
         book.seal()
 
 
