@@ -22,6 +22,7 @@ from queue import Empty, SimpleQueue
 from typing import Literal, Protocol
 
 from hearth.acting.binding import bind
+from hearth.acting.expectations import unmet
 from hearth.acting.leash import Leash
 from hearth.errors import (
     BadResult,
@@ -494,8 +495,14 @@ class _Run:
             duration_ms=job.duration_ms,
             n_attempts=job.n_attempts,
             key=job.started.key,
-            notices=tuple(job.context.notices),
+            notices=(*job.context.notices, *(self._unmet(job) if status == "done" else ())),
         )
+
+    def _unmet(self, job: _Job) -> tuple[str, ...]:
+        """What of the plan the result does not keep, for the owner to see."""
+        if job.value is None:
+            return ()
+        return unmet(job.spec, job.arguments, job.value.data, {k: self._results[k] for k in self._needs[job.index]})
 
     def _fault(self, job: _Job, is_over: bool, fault: BaseException | None) -> tuple[StepStatus, str]:
         """Status and sentence of a step that did not end well; what it changed is taken back."""
