@@ -15,7 +15,7 @@ import pytest
 
 from hearth.errors import EgressError, NotFound, ToolError
 from hearth.functions import tool
-from hearth.protocols import CallContext, Planner, Tool, Workspace
+from hearth.protocols import CallContext, Cause, Planner, Tool, Workspace
 from hearth.store import Store
 from hearth.testing import (
     FIXED_NOW,
@@ -439,6 +439,11 @@ def test_the_closed_egress_lets_nothing_out() -> None:
         pass
     with pytest.raises(EgressError, match="nothing was sent"):
         egress.record("example.org", b"x", "test")
+    with pytest.raises(EgressError, match="nothing was sent"):
+        egress.on_behalf(Cause(0, "look")).spent("example.org", 1, "test")
+    with pytest.raises(EgressError, match=r"closed for host 'example.org'"):
+        httpx.Client(transport=egress.transport("test", is_web=True)).get("https://example.org/")
+    assert egress.tls("example.org").check_hostname
 
 
 def test_the_fixed_approver_keeps_the_questions() -> None:
