@@ -167,10 +167,7 @@ class Masker:
             told: Of each text whether it is what a model is told of its work: there only the owner's names count, and
                 not where they are part of a tool's name. Without it, none is.
         """
-        found = [self.find(text) for text in texts]
-        for index, text in enumerate(texts):
-            if told and told[index]:
-                found[index] = [one for one in found[index] if one.by == "owner" and "_" not in text[one.start : one.end]]
+        found = [self._told(text) if told and told[index] else self.find(text) for index, text in enumerate(texts)]
         taken = set().union(*(cores_in(text) for text in texts))
         stand_ins = StandIns(taken, country=self._country)
         masked = tuple(_replaced(text, spans, stand_ins) for text, spans in zip(texts, found))
@@ -178,6 +175,10 @@ class Masker:
             stand_ins = StandIns(taken, _nonce(texts), self._country)
             masked = tuple(_replaced(text, spans, stand_ins) for text, spans in zip(texts, found))
         return Masked(masked, stand_ins)
+
+    def _told(self, text: str) -> list[Found]:
+        own = Masker(self.kinds, names=self._names, forms=False)
+        return [one for one in own.find(text) if "_" not in text[one.start : one.end]]
 
     def find(self, text: str) -> list[Found]:
         """What would be replaced: stretches apart from each other, in order, of whole words."""
@@ -195,7 +196,9 @@ class Masker:
             found += _without_numbers_known_better(self._tag([read.text])[0], found)
         kept = [one for one in found if one.kind in self.kinds and one.end > one.start]
         if self._keep:
-            kept = [one for one in kept if one.by == "owner" or read.text[one.start : one.end].casefold() not in self._keep]
+            kept = [
+                one for one in kept if one.by == "owner" or read.text[one.start : one.end].casefold() not in self._keep
+            ]
         if read.places is not None:
             kept = [Found(*read.original(one.start, one.end), one.kind, one.by) for one in kept]
         return _apart(text, kept)

@@ -1,0 +1,182 @@
+"""What masking does to plans: the same planner on the requests as said and as masked, its plans restored.
+
+    python -m benchmarks.masked_plans           writes benchmarks/results/masked_plans.json
+
+The student learns UltraTool's training plans and plans 300 of its dev requests (gold known: quality kept) and 300
+requests of TaskBench, 100 of each domain with that domain's tools (no gold: only whether the plan stays the same). The
+arguments of Hearth's own tools are measured with the shipped planner on the project's held-out and blind requests:
+there a plan counts as changed when any tool, argument or reference differs after restoring.
+Rows: forms; forms and tagger, each with the kinds of the settings and with every kind; and masking with every word that
+is found put back in the shape it had (the ceiling) is the request itself.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.record import ROOT, write_result
+from hearth.agent import shipped_demonstrations
+from hearth.bench.datasets import PlanData, graph_of, read_plans, read_tool_file
+from hearth.bench.metrics import PlanGraph
+from hearth.bench.record import Stopwatch
+from hearth.bench.suites.planning import graph_of_ranking, judge, plan_all, read_all, teach
+from hearth.config import MASK_KINDS, MASKED_KINDS
+from hearth.guard.mask import Masker
+from hearth.guard.tagging import shipped_tag
+from hearth.models.encoder import MiniLMEncoder
+from hearth.plan_format import plan_to_json, read_demonstrations
+from hearth.planning.recall import RecallPlanner
+from hearth.planning.drafting import Drafter
+from hearth.planning.student import Student
+from hearth.registry import load_tools
+from hearth.types import Context, Demonstration, Plan, Request
+
+SEED = 0
+N = 300
+DATA = Path(os.environ.get("HEARTH_DATA", ROOT.parent / "shared" / "data")) / "plans"
+OWN = ("held_out_requests.jsonl", "blind_requests.jsonl")
+NOW = "2026-11-20T09:30:00+01:00"
+Masked = Callable[[str], str]
+
+
+def maskers() -> dict[str, Masker]:
+    tag = shipped_tag()
+    rows = {"forms": Masker(MASKED_KINDS)}
+    if tag is not None:
+        rows["forms, tagger"] = Masker(MASKED_KINDS, tag=tag)
+        rows["forms, tagger, every kind"] = Masker(MASK_KINDS, tag=tag)
+    return rows
+
+
+def masked_data(data: PlanData, masker: Masker) -> tuple[PlanData, int]:
+    """The same requests masked, and how many of them changed."""
+    changed = 0
+    demonstrations = []
+    for demonstration in data.demonstrations:
+        text = masker.mask(demonstration.request).text
+        changed += text != demonstration.request
+        demonstrations.append(_said(demonstration, text))
+    return PlanData(tuple(demonstrations), data.tools, data.sha256, data.golds, data.faults, data.unknown), changed
+
+
+def _said(demonstration: Demonstration, text: str) -> Demonstration:
+    return Demonstration(
+        demonstration.id, text, demonstration.plan, demonstration.tools, demonstration.source, demonstration.now
+    )
+
+
+def graphs(student: Student, data: PlanData) -> list[PlanGraph]:
+    return [graph_of_ranking(ranking) for ranking in plan_all(Drafter(student, None, ()), data)]
+
+
+def ultratool(encoder: MiniLMEncoder) -> tuple[Student, PlanData]:
+    tools = read_tool_file(DATA / "ultratool" / "tool_desc.json")
+    train = read_plans(DATA / "ultratool" / "train.jsonl", tools, skip_bad=True)
+    test = read_plans(DATA / "ultratool" / "dev.jsonl", tools, skip_bad=True)
+    student = Student(encoder, tools)
+    teach(student, read_all(train, encoder))
+    return student, test.subset(range(min(N, len(test.demonstrations))))
+
+
+def taskbench(domain: str, n: int) -> PlanData:
+    folder = DATA / "taskbench_requests" / domain
+    lines = [json.loads(line) for line in (folder / "user_requests.json").read_text().splitlines() if line.strip()]
+    chosen = random.Random(SEED).sample(lines, n)
+    tools = read_tool_file(folder / "tool_desc.json")
+    demonstrations = tuple(Demonstration(line["id"], line["user_request"], Plan(()), tuple(tools)) for line in chosen)
+    return PlanData(demonstrations, tools, "")
+
+
+def compare(student: Student, data: PlanData, rows: Mapping[str, Masker], *, has_gold: bool) -> dict[str, Any]:
+    raw = graphs(student, data)
+    gold = [graph_of(d.plan) for d in data.demonstrations]
+    found: dict[str, Any] = {"n": len(raw)}
+    if has_gold:
+        rankings = plan_all(Drafter(student, None, ()), data)
+        found["as said"] = _quality(judge(rankings, data.demonstrations, frozenset(data.tools), wanted=gold))
+    for name, masker in rows.items():
+        hidden, n_masked = masked_data(data, masker)
+        rankings = plan_all(Drafter(student, None, ()), hidden)
+        plans = [graph_of_ranking(ranking) for ranking in rankings]
+        n_changed = sum(a != b for a, b in zip(raw, plans))
+        found[name] = {"masked": round(n_masked / len(raw), 4), "plan_changed": round(n_changed / len(raw), 4)}
+        if has_gold:
+            found[name] |= _quality(judge(rankings, data.demonstrations, frozenset(data.tools), wanted=gold))
+    return found
+
+
+def _quality(scores: Mapping[str, float]) -> dict[str, float]:
+    return {key: round(scores[key], 4) for key in ("node_f1", "link_f1", "accuracy") if key in scores}
+
+
+def own_requests(encoder: MiniLMEncoder, rows: Mapping[str, Masker]) -> dict[str, Any]:
+    """Whole plans, arguments included, of Hearth's own tools; contacts in a request's context count as the owner's."""
+    import datetime as dt
+
+    specs = load_tools(None).specs
+    planner = RecallPlanner(encoder)
+    planner.add(shipped_demonstrations())
+    now = dt.datetime.fromisoformat(NOW)
+    texts = [d.request for name in OWN for d in read_demonstrations(ROOT / "benchmarks" / "data" / name)][:N]
+
+    def planned(text: str, context: Context) -> Any:
+        return planner.plan(Request(text, now), context, specs)
+
+    raw = [planned(text, Context()) for text in texts]
+    found: dict[str, Any] = {"n": len(texts)}
+    for name, masker in rows.items():
+        n_masked = n_changed = n_tools = 0
+        for text, before in zip(texts, raw):
+            masked = masker.mask(text)
+            if masked.text == text:
+                continue
+            n_masked += 1
+            after = masked.unmask_answer(planned(masked.text, masked.names()))
+            n_changed += _calls(before) != _calls(after)
+            n_tools += _tools(before) != _tools(after)
+        share = [round(n / len(texts), 4) for n in (n_masked, n_tools, n_changed)]
+        found[name] = dict(zip(("masked", "tools_changed", "plan_changed"), share))
+    return found
+
+
+def _tools(answer: Any) -> object:
+    return [step.tool for step in answer.steps] if isinstance(answer, Plan) else "refused"
+
+
+def _calls(answer: Any) -> object:
+    return json.dumps(plan_to_json(answer)["task_nodes"], sort_keys=True) if isinstance(answer, Plan) else "refused"
+
+
+def main() -> None:
+    watch = Stopwatch()
+    np.random.seed(SEED)  # noqa: NPY002 - nothing here draws; whatever does is fixed
+    encoder = MiniLMEncoder.open()
+    rows = maskers()
+    student, dev = ultratool(encoder)
+    results: dict[str, Any] = {"own tools, whole plans": own_requests(encoder, rows)}
+    results["ultratool dev"] = compare(student, dev, rows, has_gold=True)
+    domains: list[dict[str, Any]] = []
+    for domain in ("dailylife", "huggingface", "multimedia"):
+        data = taskbench(domain, N // 3)
+        student.set_tools(data.tools)
+        results[f"taskbench {domain}"] = compare(student, data, rows, has_gold=False)
+        domains.append(results[f"taskbench {domain}"])
+    results["changed in all"] = {name: _over_all([results["ultratool dev"], *domains], name) for name in rows}
+    spent = watch.read()
+    write_result("masked_plans", results, seed=SEED, cpu_s=spent["cpu_s"], wall_s=spent["wall_s"])
+
+
+def _over_all(parts: Sequence[Mapping[str, Any]], name: str) -> float:
+    n = sum(part["n"] for part in parts)
+    return round(sum(part["n"] * part[name]["plan_changed"] for part in parts) / n, 4)
+
+
+if __name__ == "__main__":
+    main()
