@@ -113,8 +113,9 @@ class Label:
 
 TRUSTED_SOURCES = frozenset({"owner", "device", "contacts"})
 """Sources that only the owner writes. Every other one, unknown names included, may be a stranger's."""
-UNTRUSTED_SOURCES = frozenset({"message", "web", "file", "sensor", "teacher", "model", "memory"})
-"""Sources that a stranger can write. Memory is one: what was remembered may have been a stranger's words."""
+UNTRUSTED_SOURCES = frozenset({"message", "web", "file", "sensor", "teacher", "model", "memory", "injection"})
+"""Sources that a stranger can write. Memory is one: what was remembered may have been a stranger's words. `injection` is
+no place but a suspicion: a text that reads like an instruction (`guard.injection`)."""
 OWNER = Label(frozenset({"owner"}), frozenset())
 PUBLIC = Label()
 

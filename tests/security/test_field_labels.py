@@ -9,6 +9,7 @@ import pytest
 from hearth.acting.executor import Executor
 from hearth.config import OrderedRule, When
 from hearth.guard.approval import YesApprover
+from hearth.guard.labels import label_of, vouched
 from hearth.guard.monitor import Monitor, Occasion
 from hearth.guard.policy import Policy, Rule
 from hearth.guard.records import Records
@@ -245,3 +246,11 @@ def test_an_agreement_to_write_to_a_contact_is_none_to_write_to_a_stranger(home:
     assert home.run(FOUND)[1].status == "done"
     assert len(home.questions) == 3
     assert '"anna@example.net" (not in your contacts)' in home.questions[2]
+
+
+def test_a_flagged_text_decides_no_sink_although_the_address_is_known(home: Home) -> None:
+    """Whoever may write to a contact may still be steered to write to the wrong one."""
+    flagged = vouched(label_of("message").join(label_of("injection")))
+    assert flagged.sources == {"contacts", "injection"}
+    assert not flagged.is_trusted
+    assert vouched(label_of("message")).is_trusted

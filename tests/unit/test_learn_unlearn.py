@@ -13,6 +13,8 @@ from tests.small_world import ENCODER, files, lessons, opened, shown
 
 from hearth.errors import NotFound
 from hearth.guard.chain import Draft
+from hearth.guard.consents import Consents
+from hearth.guard.labels import Value
 from hearth.guard.ledger import Ledger
 from hearth.learn.buffer import Entry
 from hearth.learn.state import State
@@ -20,7 +22,7 @@ from hearth.learn.unlearn import Found, Receipt, find, forget
 from hearth.memory.events import EventMemory
 from hearth.planning.recall import RecallPlanner
 from hearth.trace import Trace
-from hearth.types import OWNER, Answer, Demonstration, Episode, Plan, Request, Step
+from hearth.types import OWNER, Answer, Demonstration, Episode, Parameter, Plan, Request, Step, ToolSpec
 from hearth.workspace import Folder
 
 NOW = dt.datetime(2026, 11, 20, 9, 30, tzinfo=dt.UTC)
@@ -141,6 +143,9 @@ def test_the_request_it_came_from_leaves_the_record_and_the_memory(state: State)
     record(state, "e1", SECRET)
     record(state, "e2", "wake me at seven")
     EventMemory(state.store).remember("Quillfeather pays in coins", kind="note", at=NOW, label=OWNER, key="n1")
+    spec = ToolSpec("call", "Call.", (Parameter("whom", "PersonName", is_sink=True),), effect="send")
+    whom = {"whom": Value("Quillfeather", OWNER)}
+    Consents(state.store).keep(spec, whom, "allow", frozenset({"default"}), NOW, "e1")
     state.learn([*lessons(), secret()])
     state.teach([Entry(replace(secret("other"), request="ring the bell"), episode="e1")])
     found = find(state.store, episode="e1")
@@ -153,6 +158,7 @@ def test_the_request_it_came_from_leaves_the_record_and_the_memory(state: State)
     assert (receipt.n_demonstrations, receipt.n_events, receipt.n_episodes) == (1, 2, 1)
     assert [e.id for e in Trace(state.store).episodes()] == ["e2"]
     assert EventMemory(state.store).search("lawyer coins") == ()
+    assert Consents(state.store).all() == ()
     assert hold(state.folder, "Quillfeather") == []
 
 

@@ -43,6 +43,7 @@ _SOURCES = {
     "teacher": "the teacher",
     "model": "a language model",
     "memory": "memory",
+    "injection": "a text that reads like an instruction to me",
 }
 
 

@@ -98,9 +98,10 @@ def _label_of_all(sources: frozenset[str]) -> Label:
 def vouched(label: Label) -> Label:
     """`label` of a value that stands in the owner's own contacts: a stranger may have named it, but cannot own it.
 
-    The one place where a source is taken off a label; only the monitor does it, after looking the value up.
+    The one place where a source is taken off a label; only the monitor does it, after looking the value up. A suspicion
+    that the text around it was an instruction stays.
     """
-    return Label((label.sources & TRUSTED_SOURCES) | {"contacts"}, label.readers)
+    return Label((label.sources & (TRUSTED_SOURCES | {"injection"})) | {"contacts"}, label.readers)
 
 
 # ── Results ───────────────────────────────────────────────────────────────────────────────────────────────

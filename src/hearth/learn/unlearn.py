@@ -400,6 +400,7 @@ def _remove_episode(cursor: sqlite3.Cursor, id: str) -> None:
     cursor.execute("DELETE FROM episode WHERE id=?", (id,))
     cursor.execute("DELETE FROM event WHERE id=?", (id,))
     cursor.execute("DELETE FROM looked_at WHERE episode=?", (id,))
+    cursor.execute("DELETE FROM consent WHERE episode=?", (id,))
     cursor.execute(
         "DELETE FROM large_value WHERE hash NOT IN (SELECT value_hash FROM step WHERE value_hash IS NOT NULL)"
     )
