@@ -120,7 +120,7 @@ def _ledger(home: Path) -> str:
             f"entry {verdict.faults[0].number or verdict.n_entries}: {verdict.faults[0].what}; "
             "`hearth ledger verify` says all of it"
         )
-    return f"whole; {verdict.n_entries} entries of what left this device"
+    return f"whole; {verdict.n_entries} {'entry' if verdict.n_entries == 1 else 'entries'}"
 
 
 def _tools(home: Path) -> str:

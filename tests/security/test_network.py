@@ -498,6 +498,8 @@ def test_what_was_kept_from_leaving_is_written_down_with_its_reason(world: World
         ("refused", reason, 0, "e1") for reason in refused
     ]
     assert egress.disclosures("e1") == ()
+    assert egress.refusals("e1") == tuple(dict.fromkeys(refused))
+    assert egress.refusals("") == egress.refusals("e2") == ()
     assert egress.ledger.verify().is_whole
 
 

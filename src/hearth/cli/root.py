@@ -449,6 +449,8 @@ def _show(agent: Agent, episode: Episode, as_json: bool) -> None:
     click.echo("\n".join(answer_lines(episode, width)))
     for line in evidence_lines(episode, is_new=True, width=columns - 9):
         click.secho(f"  from {line}", dim=True)
+    for reason in agent.egress.refusals(episode.id):
+        click.secho(f"  kept from leaving: {clean(reason)}", dim=True)
     changed = any(r.status == "done" and agent.effect_of(episode, r) == "change" for r in episode.results)
     tail = " · take back: hearth undo" if changed else ""
     click.secho(f"  {left(episode)} · {episode.duration_ms / 1000:.2f} s{tail}", dim=True)

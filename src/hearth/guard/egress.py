@@ -168,6 +168,11 @@ class Egress:
             if e.kind in ("sent", "permitted")
         )
 
+    def refusals(self, purpose: str) -> tuple[str, ...]:
+        """Why something was kept from leaving on behalf of one episode, each reason once."""
+        found = self.ledger.entries(episode=purpose) if purpose else ()
+        return tuple(dict.fromkeys(entry.reason for entry in found if entry.kind == "refused"))
+
     # ── What the seam rests on ────────────────────────────────────────────────────────────────────────────
 
     def way(
