@@ -84,12 +84,13 @@ def _allowed(text: str) -> str:
     return text
 
 
-def _clock(text: str) -> str:
-    try:
-        dt.time.fromisoformat(text)
-    except ValueError:
-        raise ValueError(f"{text!r} is not a time of day; write one such as '08:00'") from None
-    return text
+def _hours(range: tuple[str, str] | None) -> tuple[str, str] | None:
+    for text in range or ():
+        try:
+            dt.time.fromisoformat(text)
+        except ValueError:
+            raise ValueError(f"{text!r} is not a time of day; write one such as '08:00'") from None
+    return range
 
 
 class _Table(BaseModel):
@@ -167,7 +168,7 @@ class OrderedRule(_Table):
     """Shown with every ruling that rests on this rule."""
     when: Mapping[str, When] = Field(default_factory=dict)
     """Conditions by argument; all must hold."""
-    between: tuple[Annotated[str, AfterValidator(_clock)], Annotated[str, AfterValidator(_clock)]] | None = None
+    between: Annotated[tuple[str, str] | None, AfterValidator(_hours)] = None
     """Hours of the day in your time zone, e.g. `["08:00", "20:00"]`; over midnight when the first is later."""
     weekdays: tuple[Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"], ...] | None = None
     """Days of the week."""

@@ -67,7 +67,8 @@ def _table(name: str, annotation: Any, meaning: str) -> list[str]:
     model = config._table_of(annotation)
     if not (isinstance(model, type) and issubclass(model, BaseModel)):
         return [f"## [{name}.NAME]\n", meaning + "\n"]
-    lines = [f"## [{name}]\n", (inspect.getdoc(model) or "").split("\n\n")[0] + "\n"]
+    is_list = str(annotation).startswith("tuple[")
+    lines = [f"## [[{name}]]\n" if is_list else f"## [{name}]\n", (inspect.getdoc(model) or "").split("\n\n")[0] + "\n"]
     described = _described(model)
     rows, inner = [], []
     for key, info in model.model_fields.items():
