@@ -76,7 +76,8 @@ def _table(name: str, annotation: Any, meaning: str) -> list[str]:
             inner += _table(f"{name}.{key}", info.annotation, described.get(key, ""))
             continue
         default = "required" if info.is_required() else f"`{info.default!r}`"
-        kind = re.sub(r"typing\.|<class '|'>", "", str(info.annotation))
+        kind = re.sub(r"Annotated\[(\w+), .*? at 0x\w+>\)\]", r"\1", str(info.annotation))  # a check has no name
+        kind = re.sub(r"typing\.|<class '|'>", "", kind)
         rows.append(f"| `{key}` | {kind.replace('|', '&#124;')} | {default} | {described.get(key, '')} |")
     if rows:
         lines += ["| key | type | default | meaning |", "|---|---|---|---|", *rows, ""]
