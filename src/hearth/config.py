@@ -79,9 +79,10 @@ def _is_address(text: str) -> bool:
     return True
 
 
-def _allowed(text: str) -> str:
-    host_and_port(text)
-    return text
+def _allowed(entries: tuple[str, ...]) -> tuple[str, ...]:
+    for entry in entries:
+        host_and_port(entry)
+    return entries
 
 
 def _hours(range: tuple[str, str] | None) -> tuple[str, str] | None:
@@ -347,7 +348,7 @@ class Host(_Table):
 class Network(_Table):
     """The one door out: closed but for the hosts named here."""
 
-    allow: tuple[Annotated[str, AfterValidator(_allowed)], ...] = ()
+    allow: Annotated[tuple[str, ...], AfterValidator(_allowed)] = ()
     """`host` or `host:port`, exact names."""
     connect_s: float = Field(default=10.0, gt=0)
     """How long opening a connection may take."""

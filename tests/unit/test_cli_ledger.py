@@ -24,9 +24,18 @@ def filled(home: Path) -> Path:
         ledger.append(Draft("opened", "api.example.org", "language model", port=443, episode="e1"))
         ledger.append(
             Draft(
-                *("sent", "api.example.org", "language model", b"POST / HTTP/1.1\r\n\r\nask [NAME_1]\x1b[31m", 120),
+                "sent",
+                "api.example.org",
+                "language model",
+                b"POST / HTTP/1.1\r\n\r\nask [NAME_1]\x1b[31m",
+                120,
                 {"[NAME_1]": "Zoë"},
-                *(443, "93.184.216.34", "TLSv1.3 X", "default", "e1", 1),
+                port=443,
+                address="93.184.216.34",
+                tls="TLSv1.3 X",
+                rule="default",
+                episode="e1",
+                step=1,
             )
         )
         ledger.append(Draft("used", "api.example.org", "answer", n_tokens=1200, usd=0.012, episode="e1"))

@@ -76,7 +76,7 @@ def test_an_empty_file_is_a_home_with_defaults(tmp_path: Path) -> None:
         ("[mail.smtp]\nhst='x'\nport=1", r"did you mean 'host'\?"),
         ("[owner]\ntime_zone='Berlin'", r"'Berlin' is not a time zone; write one such as 'Europe/Berlin'"),
         ("[owner]\ncountry='de'", r"'de' is not a country code; write two capitals such as 'DE'"),
-        ("[network]\nallow=['*.x']", r"network\.allow\.0 = '\*\.x': '\*\.x' is not a host; write an exact name"),
+        ("[network]\nallow=['*.x']", r"network\.allow = \['\*\.x'\]: '\*\.x' is not a host; write an exact name"),
         ("[network]\nallow=['127.1']", r"is an address in a form that programs read differently; write it as"),
         ("[network]\nallow=['0x7f000001']", r"is an address in a form that programs read differently"),
         ("[network]\nallow=['аpple.com']", r"letters that can pass for others; .* write it as 'xn--pple-43d\.com'"),
