@@ -32,8 +32,8 @@ from hearth.guard.mask import Masker
 from hearth.guard.tagging import shipped_tag
 from hearth.models.encoder import MiniLMEncoder
 from hearth.plan_format import plan_to_json, read_demonstrations
-from hearth.planning.recall import RecallPlanner
 from hearth.planning.drafting import Drafter
+from hearth.planning.recall import RecallPlanner
 from hearth.planning.student import Student
 from hearth.registry import load_tools
 from hearth.types import Context, Demonstration, Plan, Request
@@ -156,7 +156,7 @@ def _calls(answer: Any) -> object:
 
 def main() -> None:
     watch = Stopwatch()
-    np.random.seed(SEED)  # noqa: NPY002 - nothing here draws; whatever does is fixed
+    np.random.seed(SEED)
     encoder = MiniLMEncoder.open()
     rows = maskers()
     student, dev = ultratool(encoder)
@@ -174,8 +174,8 @@ def main() -> None:
 
 
 def _over_all(parts: Sequence[Mapping[str, Any]], name: str) -> float:
-    n = sum(part["n"] for part in parts)
-    return round(sum(part["n"] * part[name]["plan_changed"] for part in parts) / n, 4)
+    weights = [float(part["n"]) for part in parts]
+    return round(sum(w * float(part[name]["plan_changed"]) for w, part in zip(weights, parts)) / sum(weights), 4)
 
 
 if __name__ == "__main__":

@@ -46,7 +46,38 @@ def peer_python() -> Path:
 def contacts(seed: int) -> OwnerNames:
     """Invented people, each with a first name, a last name, a number."""
     draw = random.Random(seed)
-    syllables = "ba be bo da de do ka ke ki la le lo ma me mi na ne no ra re ri sa se so ta te to va ve vo".split()
+    syllables = [
+        "ba",
+        "be",
+        "bo",
+        "da",
+        "de",
+        "do",
+        "ka",
+        "ke",
+        "ki",
+        "la",
+        "le",
+        "lo",
+        "ma",
+        "me",
+        "mi",
+        "na",
+        "ne",
+        "no",
+        "ra",
+        "re",
+        "ri",
+        "sa",
+        "se",
+        "so",
+        "ta",
+        "te",
+        "to",
+        "va",
+        "ve",
+        "vo",
+    ]
 
     def word() -> str:
         return "".join(draw.choice(syllables) for _ in range(draw.randint(3, 4))).capitalize()
@@ -85,7 +116,8 @@ def main() -> None:
     spent = watch.read()
     results = {
         "chars_per_s": round(max(ours)), "presidio_chars_per_s": best["chars_per_s"],
-        "times_presidio": round(max(ours) / best["chars_per_s"], 2), "presidio": best, "turns": [round(x) for x in ours],
+        "times_presidio": round(max(ours) / best["chars_per_s"], 2), "presidio": best,
+        "turns": [round(x) for x in ours],
         "n_contacts": N_CONTACTS, "dictionary_build_cpu_s": round(build_s, 3), "n_texts": len(texts),
     }  # fmt: skip
     write_result("masking_speed", results, seed=SEED, cpu_s=spent["cpu_s"], wall_s=spent["wall_s"])

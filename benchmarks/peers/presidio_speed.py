@@ -1,4 +1,6 @@
-"""Characters per CPU-second of presidio-analyzer's pattern recognisers, for `benchmarks.masking`; run by its own Python.
+# mypy: ignore-errors
+# (the library it measures is not installed in Hearth's own environment)
+"""Characters per CPU-second of presidio-analyzer's pattern recognisers, for `benchmarks.masking`; by its own Python.
 
     .venv-presidio/bin/python presidio_speed.py TEXTS.json     # a JSON list of texts; prints one JSON object
 
@@ -27,18 +29,18 @@ def main() -> None:
     import tldextract
 
     offline = tldextract.TLDExtract(suffix_list_urls=(), fallback_to_snapshot=True, cache_dir=None)
-    tldextract.extract = offline  # type: ignore[assignment]
+    tldextract.extract = offline
     from presidio_analyzer import AnalyzerEngine, RecognizerRegistry
     from presidio_analyzer.nlp_engine import NlpArtifacts, NlpEngine
 
-    class NoLanguageModel(NlpEngine):  # type: ignore[misc]
+    class NoLanguageModel(NlpEngine):
         def load(self) -> None: ...
 
         def is_loaded(self) -> bool:
             return True
 
         def process_text(self, text: str, language: str) -> Any:
-            return NlpArtifacts([], [], [], [], self, language)  # type: ignore[arg-type]
+            return NlpArtifacts([], [], [], [], self, language)
 
         def process_batch(self, texts: Any, language: str, **_: Any) -> Iterator[Any]:
             for text in texts:

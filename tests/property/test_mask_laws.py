@@ -58,7 +58,9 @@ def test_every_stand_in_stands_for_one_value_and_every_value_has_one(text: str) 
 def test_a_plan_made_of_the_masked_text_is_the_plan_of_the_text(text: str) -> None:
     masked = MASKER.mask(text)
     plan = Plan((Step("t", {"a": masked.text, "b": [{"c": masked.text}]}, text=masked.text),), unserved=(masked.text,))
-    assert masked.unmask_answer(plan) == Plan((Step("t", {"a": text, "b": [{"c": text}]}, text=text),), unserved=(text,))
+    assert masked.unmask_answer(plan) == Plan(
+        (Step("t", {"a": text, "b": [{"c": text}]}, text=text),), unserved=(text,)
+    )
 
 
 @given(texts)

@@ -30,15 +30,29 @@ from hearth.testing import FIXED_NOW, InMemoryWorkspace
 from hearth.types import Answer, Context, Entity, Evidence, Parameter, Plan, Refusal, Request, ToolSpec
 
 CARDS = """BEGIN:VCARD\r\nVERSION:4.0\r\nFN:Mia Berger\r\nN:Berger;Mia;;;\r\nNICKNAME:Mimi\r\nORG:Quarzwerk GmbH\r
-TEL:+49 30 5550123\r\nTEL:0171 5559876\r\nEMAIL:mia@berger.example\r\nADR:;;Lindenhof 7;Altstadt;;54321;Germany\r\nEND:VCARD\r
+TEL:+49 30 5550123\r\nTEL:0171 5559876\r\nEMAIL:mia@berger.example\r\nADR:;;Lindenhof 7;Altstadt;;54321;Germany\r\nEND:VCARD\r  # noqa: E501
 BEGIN:VCARD\r\nVERSION:3.0\r\nFN:Dr. Zoë Okonkwo-Müller\r\nN:Okonkwo-Müller;Zoë;;Dr.;\r\nEND:VCARD\r
 BEGIN:VCARD\r\nVERSION:3.0\r\nFN:王伟\r\nEND:VCARD\r\n"""
 EVENTS = (
-    "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nBEGIN:VEVENT\r\nUID:1\r\nDTSTART:20261120T100000Z\r\nSUMMARY:Lunch with Ottoline\r\n"
+    "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nBEGIN:VEVENT\r\nUID:1\r\nDTSTART:20261120T100000Z\r\nSUMMARY:Lunch with "
+    "Ottoline\r\n"
     "LOCATION:Trattoria Verbena\r\nATTENDEE;CN=Piet Kowalczyk:mailto:piet@k.example\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n"
 )
 SECRETS = (
-    *("Mia", "Berger", "Mimi", "Quarzwerk", "5550123", "5559876", "Lindenhof", "Altstadt", "54321", "Okonkwo", "Müller", "Zoë"),
+    *(
+        "Mia",
+        "Berger",
+        "Mimi",
+        "Quarzwerk",
+        "5550123",
+        "5559876",
+        "Lindenhof",
+        "Altstadt",
+        "54321",
+        "Okonkwo",
+        "Müller",
+        "Zoë",
+    ),
     *("王伟", "Ottoline", "Verbena", "Kowalczyk", "Ada", "Quill", "berger.example", "Nordlicht"),
 )
 REQUESTS = (
@@ -50,7 +64,9 @@ REQUESTS = (
     "send project nordlicht to piet@k.example",
 )
 TOOLS = {
-    "draft_mail": ToolSpec("draft_mail", "Draft a mail, as Mia likes it.", (Parameter("text", "text"),), effect="change")
+    "draft_mail": ToolSpec(
+        "draft_mail", "Draft a mail, as Mia likes it.", (Parameter("text", "text"),), effect="change"
+    )
 }
 
 
@@ -104,7 +120,9 @@ def server() -> Iterator[Server]:
 
 
 @pytest.fixture
-def model(server: Server, store: Store, tmp_path: Path) -> Iterator[LanguageModel]:
+def model(server: Server, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LanguageModel]:
+    # What the owner knows must not leave whether or not a tagger is installed.
+    monkeypatch.setattr("hearth.guard.masked_model.shipped_tag", lambda cache_dir: None)
     settings = Settings.model_validate(
         {
             "owner": {"name": "Ada Quill", "email": "ada@quill.example", "country": "DE"},
@@ -166,7 +184,10 @@ def test_the_ledger_says_what_stood_for_what(server: Server, model: LanguageMode
 
 def test_a_model_that_makes_up_a_stand_in_makes_no_plan(server: Server, model: LanguageModel) -> None:
     server.answer = lambda said: json.dumps(  # type: ignore[method-assign]
-        {"outcome": "plan", "task_nodes": [{"task": "draft_mail", "arguments": [{"name": "text", "value": "to Person9"}]}]}
+        {
+            "outcome": "plan",
+            "task_nodes": [{"task": "draft_mail", "arguments": [{"name": "text", "value": "to Person9"}]}],
+        }
     )
     with pytest.raises(hearth.errors.PlannerError, match="'Person9', which stands for nothing"):
         LanguagePlanner(model).plan(Request("write to Mia", FIXED_NOW), Context(), TOOLS)

@@ -43,7 +43,9 @@ def mask(invocation: Invocation, text: tuple[str, ...], kinds: str | None, no_ta
     masked = _masker(invocation, kinds, no_tagger).mask(said)
     if as_json:
         kinds_of = masked.stand_ins.kinds
-        shown = [{"stand_in": name, "kind": kinds_of[name], "stands_for": value} for name, value in masked.values.items()]
+        shown = [
+            {"stand_in": name, "kind": kinds_of[name], "stands_for": value} for name, value in masked.values.items()
+        ]
         print_json({"text": masked.text, "stand_ins": shown, "comes_back": masked.unmask(masked.text) == said})
         return
     click.echo(clean(masked.text))
@@ -66,7 +68,9 @@ def _masker(invocation: Invocation, kinds: str | None, no_tagger: bool) -> Maske
 
     chosen: tuple[str, ...] | None = None
     if kinds is not None:
-        chosen = config.MASK_KINDS if kinds == "all" else tuple(kind.strip() for kind in kinds.split(",") if kind.strip())
+        chosen = (
+            config.MASK_KINDS if kinds == "all" else tuple(kind.strip() for kind in kinds.split(",") if kind.strip())
+        )
         unknown = next((kind for kind in chosen if kind not in config.MASK_KINDS), None)
         if unknown is not None:
             raise click.UsageError(f"unknown kind {unknown!r}; known are {', '.join(config.MASK_KINDS)}")

@@ -5,6 +5,8 @@ English, German, French, Spanish and Italian, when the name is written with capi
 Not covered: any other name; a trained tagger finds those.
 """
 
+# ruff: noqa: SIM905 - lists of words read best as words
+
 from __future__ import annotations
 
 import re
@@ -14,13 +16,17 @@ from hearth.guard.identifiers import Found
 from hearth.guard.plain import Words
 
 _TITLES = frozenset(
-    "mr mrs ms miss dr prof professor sir madam lady lord mx herr frau herrn fraulein dipl m mme mlle monsieur madame sr sra "
-    "srta don dona senor senora sig signor signora signorina dott dottoressa avv ing pastor father rev reverend judge".split()
+    "mr mrs ms miss dr prof professor sir madam lady lord mx herr frau herrn fraulein dipl m mme mlle monsieur "
+    "madame sr sra "
+    "srta don dona senor senora sig signor signora signorina dott dottoressa avv ing pastor father rev reverend judge".split()  # noqa: E501
 )
 _BEFORE_A_PERSON = frozenset(
-    "call phone ring email e-mail mail text message tell ask invite contact meet remind dial ping thank visit cc bcc inform "
-    "notify whatsapp facetime dear hi hello hey hallo liebe lieber bonjour cher chere hola querido querida ciao caro cara "
-    "ruf frag sag treffe besuche appelle appeler llama regards cheers thanks sincerely love yours gruss grusse cordialement "
+    "call phone ring email e-mail mail text message tell ask invite contact meet remind dial ping thank visit cc bcc "
+    "inform "
+    "notify whatsapp facetime dear hi hello hey hallo liebe lieber bonjour cher chere hola querido querida ciao caro "
+    "cara "
+    "ruf frag sag treffe besuche appelle appeler llama regards cheers thanks sincerely love yours gruss grusse "
+    "cordialement "
     "saludos saluti".split()
 )
 _NAMING = (
@@ -41,11 +47,16 @@ _NAMING = (
 _LAST_WORDS = frozenset(phrase[-1] for phrase in _NAMING)
 _ALL_CUES = _TITLES | _BEFORE_A_PERSON | _LAST_WORDS
 _NO_NAMES = frozenset(
-    "i me my mine you your he she it we us they them him her his their our the a an this that these those all any some everyone "
-    "everybody anyone someone mom mum dad mama papa grandma grandpa home work school team support customer service monday tuesday "
-    "wednesday thursday friday saturday sunday january february march april may june july august september october november "
-    "december today tomorrow tonight now please back again about when if to for at on in of and or is are was were will do does "
-    "google amazon apple microsoft facebook netflix paypal siri alexa english german french spanish italian pdf tv ok madam sir "
+    "i me my mine you your he she it we us they them him her his their our the a an this that these those all any "
+    "some everyone "
+    "everybody anyone someone mom mum dad mama papa grandma grandpa home work school team support customer service "
+    "monday tuesday "
+    "wednesday thursday friday saturday sunday january february march april may june july august september october "
+    "november "
+    "december today tomorrow tonight now please back again about when if to for at on in of and or is are was were "
+    "will do does "
+    "google amazon apple microsoft facebook netflix paypal siri alexa english german french spanish italian pdf tv "
+    "ok madam sir "
     "friends family folks there world all team herr frau mr mrs ms dr number taxi uber doctor dentist police".split()
 )
 _NEXT = re.compile(r"[ \t]{1,2}|\.[ ]?|[-'’]|:[ \t]{0,3}\n?[ \t]{0,3}|[ ]?[,!][ ]?\n[ \t]{0,3}|,? ?\n[ \t]{0,3}")
@@ -77,9 +88,10 @@ def _found(text: str, said: Words) -> Iterator[Found]:
             for phrase in _NAMING:
                 if tuple(folded[max(0, index + 1 - len(phrase)) : index + 1]) != phrase or index + 1 >= len(folded):
                     continue
-                if phrase in (("name",), ("full", "name"), ("first", "name"), ("last", "name")) and ":" not in text[
-                    said.ends[index] : said.starts[index + 1]
-                ]:
+                if (
+                    phrase in (("name",), ("full", "name"), ("first", "name"), ("last", "name"))
+                    and ":" not in text[said.ends[index] : said.starts[index + 1]]
+                ):
                     continue
                 last = _name_end(text, said, index + 1, is_small=phrase != ("called",) and len(phrase) > 1)
                 if last > index:
@@ -100,9 +112,17 @@ def _name_end(text: str, said: Words, first: int, *, is_titled: bool = False, is
             continue
         is_name = word[0].isupper() and word.isalpha() and (len(word) > 1 or n_names > 0 or is_titled)
         is_name = is_name or (is_small and index == first and word.isalpha() and len(word) > 2 and text.islower())
-        if not is_name or said.folded[index] in _NO_NAMES or (not is_titled and word.isupper() and len(word) > 1 and not text.isupper()):
+        if (
+            not is_name
+            or said.folded[index] in _NO_NAMES
+            or (not is_titled and word.isupper() and len(word) > 1 and not text.isupper())
+        ):
             break
-        if index > first and text[said.ends[index - 1] : said.starts[index]] == ". " and len(said.folded[index - 1]) > 2:
+        if (
+            index > first
+            and text[said.ends[index - 1] : said.starts[index]] == ". "
+            and len(said.folded[index - 1]) > 2
+        ):
             break
         last, n_names = index, n_names + 1
     return last

@@ -1,13 +1,15 @@
 """Finds what names a person or opens a door by its form: addresses of mail and machines, numbers, keys, dates of birth.
 
 Every finder reads a plain text (`plain.Plain.text`) and its words, and takes time linear in it.
-Covered: e-mail (also `name [at] host [dot] org`), web addresses and bare domains, IP and MAC addresses, phone numbers of
-any country with a `+`, of the owner's country and of those around it without, IBANs in any case and spacing, cards and
-any 13 to 19 digits, national numbers whose form is plain or whose cue is said, accounts, passports, licences, plates
-and keys after their cue words in English, German, French, Spanish, Italian, Dutch and Portuguese, coordinates, dates.
+Covered: e-mail (also `name [at] host [dot] org`), web addresses and bare domains, IP and MAC addresses, phone numbers
+of any country with a `+`, of the owner's country and of those around it without, IBANs in any case and spacing, cards
+and any 13 to 19 digits, national numbers whose form is plain or whose cue is said, accounts, passports, licences,
+plates and keys after their cue words in English, German, French, Spanish, Italian, Dutch and Portuguese, coordinates, dates.
 Not covered: numbers written as words, a short number without a cue or a telling form, handles of social networks.
 Order, invoice and tracking numbers are left alone: they tell a shop who somebody is, and nobody else.
 """
+
+# ruff: noqa: SIM905 - lists of words read best as words
 
 from __future__ import annotations
 
@@ -99,13 +101,19 @@ def _mails(text: str) -> Iterator[Found]:
 
 _URL = re.compile(r"(?:[a-zA-Z][a-zA-Z+.-]{1,9}://|(?<![\w.@-])www\d?\.)[^\s<>\"“”«»]{1,4000}")
 _TLDS = frozenset(
-    "com org net edu gov mil int info biz name io dev app ai cloud page wiki blog shop store online site tech xyz club live "
-    "email news media agency digital studio design world space website example test invalid local onion london berlin paris "
-    "de uk fr nl es ch at be it pl se dk fi no pt ie cz sk hu ro bg gr hr si rs lt lv ee lu li is ru ua by tr il ae sa eg "
-    "ma tn ng ke za gh et jp cn hk tw kr in pk bd lk th vn ph id sg my au nz ca mx br ar cl co pe uy ve eu asia us tv cc "
+    "com org net edu gov mil int info biz name io dev app ai cloud page wiki blog shop store online site tech xyz "
+    "club live "
+    "email news media agency digital studio design world space website example test invalid local onion london "
+    "berlin paris "
+    "de uk fr nl es ch at be it pl se dk fi no pt ie cz sk hu ro bg gr hr si rs lt lv ee lu li is ru ua by tr il ae "
+    "sa eg "
+    "ma tn ng ke za gh et jp cn hk tw kr in pk bd lk th vn ph id sg my au nz ca mx br ar cl co pe uy ve eu asia us "
+    "tv cc "
     "me gg fm la ws sh vc ly gl st im mobi travel museum jobs post tel cat bank law pro".split()
 )
-_WORDS_TOO = frozenset("it at be in is no my me us to so am by id name post live news world space design law pro la".split())
+_WORDS_TOO = frozenset(
+    "it at be in is no my me us to so am by id name post live news world space design law pro la".split()
+)
 """Domains that are words: after a full stop without a space they count only in a host of several names."""
 _DOMAIN = re.compile(
     r"(?<![\w@.+-])(?:[^\W_][\w-]{0,62}\.){1,8}([^\W\d_]{2,24})(?![\w@-])(?::\d{2,5}(?!\d))?(?:[/?#][^\s<>\"“”«»]{0,2000})?"
@@ -144,7 +152,8 @@ _EXTENSIONS = (
 )
 _EXTENSION = re.compile(rf"\.(?:{_EXTENSIONS})(?![\w@])", re.IGNORECASE)
 _FILE = re.compile(
-    rf"(?<![\w.~+@%/\\-])(?:(?:~|\.{{1,2}})?/|[A-Za-z]:\\)?(?:[\w.~+@%-]{{1,100}}[/\\]){{0,12}}[\w(][\w.+@()-]{{0,120}}\.(?:{_EXTENSIONS})(?![\w@])",
+    rf"(?<![\w.~+@%/\\-])(?:(?:~|\.{{1,2}})?/|"
+    rf"[A-Za-z]:\\)?(?:[\w.~+@%-]{{1,100}}[/\\]){{0,12}}[\w(][\w.+@()-]{{0,120}}\.(?:{_EXTENSIONS})(?![\w@])",
     re.IGNORECASE,
 )
 _IPV4 = re.compile(r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?!\.?\d|[^\W\d_])(?:/\d{1,2}(?!\d))?")
@@ -173,29 +182,34 @@ def _is_address(text: str) -> bool:
 # ── What a cue announces ──────────────────────────────────────────────────────────────────────────────────
 
 _CUE_WORDS = {
-    "phone": "phone phones telephone tel telefon telefono téléphone teléfono telefoon telefone mobile mobil mobiltelefon "
-    "móvil movil handy handynummer telefonnummer mobilnummer rufnummer portable cell cellphone cellular fax telefax landline "
-    "whatsapp sms buzz pager helpline extension ext text call calls called calling ring dial dialing desk hotline festnetz celular cellulare "
+    "phone": "phone phones telephone tel telefon telefono téléphone teléfono telefoon telefone mobile mobil mobiltelefon "  # noqa: E501
+    "móvil movil handy handynummer telefonnummer mobilnummer rufnummer portable cell cellphone cellular fax telefax "
+    "landline "
+    "whatsapp sms buzz pager helpline extension ext text call calls called calling ring dial dialing desk hotline "
+    "festnetz celular cellulare "
     "contact reach appelle appelez llama llámame ruf anrufen bel chiama ligue tlf tfn puh",
-    "card": "card cards creditcard debit visa mastercard amex maestro kreditkarte karte carte tarjeta carta cartão kaart",
-    "account": "account accounts acct konto kontonummer compte cuenta conto rekening conta kundennummer kundennr kunden "
-    "client customer member membership mitgliedsnummer mitglied policy versicherungsnummer versichertennummer insurance "
+    "card": "card cards creditcard debit visa mastercard amex maestro kreditkarte karte carte tarjeta carta cartão kaart",  # noqa: E501
+    "account": "account accounts acct konto kontonummer compte cuenta conto rekening conta kundennummer kundennr kunden "  # noqa: E501
+    "client customer member membership mitgliedsnummer mitglied policy versicherungsnummer versichertennummer "
+    "insurance "
     "patient iban bic swift routing blz sort sortcode bsb ifsc aba meter zählernummer contract vertragsnummer "
     "abonnement subscriber loyalty medicare medicaid employee staff student matrikelnummer matriculation "
     "personalnummer badge wallet vin imei iccid serial payroll pensioner",
-    "national_id": "ssn social ssn sozialversicherungsnummer steuernummer steuer-id steuerid steueridentifikationsnummer "
+    "national_id": "ssn social ssn sozialversicherungsnummer steuernummer steuer-id steuerid steueridentifikationsnummer "  # noqa: E501
     "tin ein itin tax nino nhs bsn sofinummer pesel nif nie dni cpf cnpj curp rfc aadhaar aadhar pan personnummer "
     "personalausweis personalausweisnummer ausweisnummer fødselsnummer cpr hetu codice fiscale sin ahv nir id identity "
     "identification identité identidad cédula cedula rut vat ustid ust-id umsatzsteuer-id uid siret siren cic",
     "document": "passport passports passeport reisepass reisepassnummer passnummer pasaporte passaporto paspoort "
     "passaporte licence license licenses licences dl driver drivers driver's führerschein führerscheinnummer permis "
     "patente licencia carnet rijbewijs carta conduire visa permit residence aufenthaltstitel",
-    "plate": "plate plates numberplate registration kennzeichen nummernschild immatriculation matrícula matricula targa "
+    "plate": "plate plates numberplate registration kennzeichen nummernschild immatriculation matrícula matricula targa "  # noqa: E501
     "kenteken matrikel reg",
-    "secret": "password passwords passwort kennwort passwd pwd passcode passphrase pin pincode puk cvv cvc cvv2 otp code "
-    "codes secret token apikey api key keys bearer credentials contraseña clave motdepasse wachtwoord senha tan mdp zugangscode",
-    "birth_date": "born birth birthday birthdate birthdays dob bday geboren geburtstag geburtsdatum geb né née naissance "
-    "anniversaire nacido nacida nacimiento cumpleaños nato nata nascita compleanno geboortedatum verjaardag nascido nascida "
+    "secret": "password passwords passwort kennwort passwd pwd passcode passphrase pin pincode puk cvv cvc cvv2 otp code "  # noqa: E501
+    "codes secret token apikey api key keys bearer credentials contraseña clave motdepasse wachtwoord senha tan mdp "
+    "zugangscode",
+    "birth_date": "born birth birthday birthdate birthdays dob bday geboren geburtstag geburtsdatum geb né née naissance "  # noqa: E501
+    "anniversaire nacido nacida nacimiento cumpleaños nato nata nascita compleanno geboortedatum verjaardag nascido "
+    "nascida "
     "nascimento bornon",
 }
 _CUE_WORDS["number"] = "number numbers nummer numero número numéro nr"
@@ -221,14 +235,23 @@ def _cues(words: Words) -> list[tuple[str, int, int]]:
 
 
 _BETWEEN = (
-    r"(?:[ \t]{0,8}(?:'s|s)?[ \t]{0,8}(?:\((?:[^()\n]{0,20})\))?[ \t]{0,8}(?:number|numbers|num|nummer|nr|no|numero|número|numéro|code|id|"
+    r"(?:[ \t]{0,8}(?:'s|s)?[ \t]{0,8}(?:\((?:[^()\n]{0,20})\))?[ \t]{0,8}(?:number|numbers|num|nummer|nr|no|numero|"
+    r"número|numéro|code|id|"
     r"identifier|card|#|n°|nº|security|licen[cs]e|plate|plates|registration|key|account|acct)\b\.?){0,3}"
-    r"[ \t]{0,8}(?:is|was|are|be|ist|lautet|est|es|è|é|of|von|=>|=|:|#|-|–|\(|,)?[ \t]{0,8}(?:[:#=(]|is|to)?[ \t]{0,8}\n?[ \t]{0,8}[\"'“‘`]?"
+    r"[ \t]{0,8}(?:is|was|are|be|ist|lautet|est|es|è|é|of|von|=>|=|:|#|-|–|\(|,)?[ \t]{0,8}(?:[:#=(]|is|"
+    r"to)?[ \t]{0,8}\n?[ \t]{0,8}[\"'“‘`]?"
 )
 _JOIN = re.compile(_BETWEEN, re.IGNORECASE)
-_NUMBERED = re.compile(r"number|num\b|nummer|nr|no\b|\bn[°ºr]|numero|número|numéro|[:#=]|\bis\b|\bist\b|\bid\b|\best?\b|code", re.IGNORECASE)
-_ACCOUNT_VALUE = re.compile(r"(?=[A-Za-z]{0,6}[-/.]?\d)[A-Za-z]{0,6}[-/.]?\d(?:[\dA-Za-z]|[-/.](?=[\dA-Za-z])| (?=\d{2,}))*")
-_DOCUMENT_VALUE = re.compile(r"(?=[A-Za-z]{0,5}[- ]?\d|[A-Za-z]+\d)[A-Z0-9a-z]{1,9}(?:[- ](?=[\dA-Z]*\d)[\dA-Z]{1,8}){0,4}")
+_NUMBERED = re.compile(
+    r"number|num\b|nummer|nr|no\b|\bn[°ºr]|numero|número|numéro|[:#=]|\bis\b|\bist\b|\bid\b|\best?\b|code",
+    re.IGNORECASE,
+)
+_ACCOUNT_VALUE = re.compile(
+    r"(?=[A-Za-z]{0,6}[-/.]?\d)[A-Za-z]{0,6}[-/.]?\d(?:[\dA-Za-z]|[-/.](?=[\dA-Za-z])| (?=\d{2,}))*"
+)
+_DOCUMENT_VALUE = re.compile(
+    r"(?=[A-Za-z]{0,5}[- ]?\d|[A-Za-z]+\d)[A-Z0-9a-z]{1,9}(?:[- ](?=[\dA-Z]*\d)[\dA-Z]{1,8}){0,4}"
+)
 _PLATE_VALUE = re.compile(r"(?=[A-ZÄÖÜ0-9 -]*\d)[A-ZÄÖÜ0-9]{1,4}(?:[- ]?[A-Z0-9]{1,4}){1,3}(?![\w])")
 _SECRET_VALUE = re.compile(r"[^\s\"'“”’`,;]{3,200}")
 _PIN_VALUE = re.compile(r"\d{3,10}(?!\w)|\d{3}[ -]\d{3}(?!\w)|(?=\w{0,12}\d)[A-Z0-9]{4,12}(?!\w)")
@@ -277,14 +300,18 @@ def _secret(text: str, start: int, end: int, at: int, between: str) -> Iterator[
         if digits is not None and (is_plain or _NUMBERED.search(between)):
             yield Found(at, digits.end(), "secret")
         return
-    is_odd = any(c.isdigit() for c in run) or any(not c.isalnum() for c in run[1:-1]) or not (run.islower() or run.istitle())
+    is_odd = (
+        any(c.isdigit() for c in run) or any(not c.isalnum() for c in run[1:-1]) or not (run.islower() or run.istitle())
+    )
     if len(run) >= 3 and _SAID_SECRET.search(between) and (is_odd or re.search(r"[:=\"'“`]", between)):
         yield Found(at, at + len(run), "secret")
 
 
 _PREFIXED = re.compile(
-    r"(?<![\w-])(?:sk-[\w-]{16,200}|sk_(?:live|test)_\w{10,200}|gh[pousr]_\w{20,200}|github_pat_\w{20,200}|xox[abprs]-[\w-]{10,200}|"
-    r"(?:AKIA|ASIA)[0-9A-Z]{16}|AIza[\w-]{30,60}|glpat-[\w-]{16,60}|hf_\w{20,60}|eyJ[\w-]{8,2000}\.[\w-]{8,4000}\.[\w-]{4,2000})|"
+    r"(?<![\w-])(?:sk-[\w-]{16,200}|sk_(?:live|test)_\w{10,200}|gh[pousr]_\w{20,200}|github_pat_\w{20,200}|"
+    r"xox[abprs]-[\w-]{10,200}|"
+    r"(?:AKIA|ASIA)[0-9A-Z]{16}|AIza[\w-]{30,60}|glpat-[\w-]{16,60}|hf_\w{20,60}|"
+    r"eyJ[\w-]{8,2000}\.[\w-]{8,4000}\.[\w-]{4,2000})|"
     r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[^-]{0,20000}(?:-----END [A-Z ]{0,40}PRIVATE KEY-----)?"
 )
 _LONG_MIX = re.compile(r"[A-Za-z0-9_+/=-]{20}")
@@ -322,17 +349,101 @@ def _n_digits(text: str) -> int:
 
 _IBAN = re.compile(r"(?<![A-Za-z0-9])(?:[A-Za-z]{2}|[A-Z]{2}[ -])\d\d(?:[ \u00a0.-]{0,2}[A-Za-z0-9]){11,30}")
 _IBAN_LENGTHS = {
-    **{"AD": 24, "AE": 23, "AL": 28, "AT": 20, "AZ": 28, "BA": 20, "BE": 16, "BG": 22, "BH": 22, "BR": 29, "BY": 28, "CH": 21},
-    **{"CR": 22, "CY": 28, "CZ": 24, "DE": 22, "DJ": 27, "DK": 18, "DO": 28, "EE": 20, "EG": 29, "ES": 24, "FI": 18, "FK": 18},
-    **{"FO": 18, "FR": 27, "GB": 22, "GE": 22, "GI": 23, "GL": 18, "GR": 27, "GT": 28, "HR": 21, "HU": 28, "IE": 22, "IL": 23},
-    **{"IQ": 23, "IS": 26, "IT": 27, "JO": 30, "KW": 30, "KZ": 20, "LB": 28, "LC": 32, "LI": 21, "LT": 20, "LU": 20, "LV": 21},
-    **{"LY": 25, "MC": 27, "MD": 24, "ME": 22, "MK": 19, "MN": 20, "MR": 27, "MT": 31, "MU": 30, "NI": 28, "NL": 18, "NO": 15},
-    **{"OM": 23, "PK": 24, "PL": 28, "PS": 29, "PT": 25, "QA": 29, "RO": 24, "RS": 22, "RU": 33, "SA": 24, "SC": 31, "SD": 18},
-    **{"SE": 24, "SI": 19, "SK": 24, "SM": 27, "SO": 23, "ST": 25, "SV": 28, "TL": 23, "TN": 24, "TR": 26, "UA": 29, "VA": 22},
-    **{"VG": 24, "XK": 20, "YE": 30},
+    "AD": 24,
+    "AE": 23,
+    "AL": 28,
+    "AT": 20,
+    "AZ": 28,
+    "BA": 20,
+    "BE": 16,
+    "BG": 22,
+    "BH": 22,
+    "BR": 29,
+    "BY": 28,
+    "CH": 21,
+    "CR": 22,
+    "CY": 28,
+    "CZ": 24,
+    "DE": 22,
+    "DJ": 27,
+    "DK": 18,
+    "DO": 28,
+    "EE": 20,
+    "EG": 29,
+    "ES": 24,
+    "FI": 18,
+    "FK": 18,
+    "FO": 18,
+    "FR": 27,
+    "GB": 22,
+    "GE": 22,
+    "GI": 23,
+    "GL": 18,
+    "GR": 27,
+    "GT": 28,
+    "HR": 21,
+    "HU": 28,
+    "IE": 22,
+    "IL": 23,
+    "IQ": 23,
+    "IS": 26,
+    "IT": 27,
+    "JO": 30,
+    "KW": 30,
+    "KZ": 20,
+    "LB": 28,
+    "LC": 32,
+    "LI": 21,
+    "LT": 20,
+    "LU": 20,
+    "LV": 21,
+    "LY": 25,
+    "MC": 27,
+    "MD": 24,
+    "ME": 22,
+    "MK": 19,
+    "MN": 20,
+    "MR": 27,
+    "MT": 31,
+    "MU": 30,
+    "NI": 28,
+    "NL": 18,
+    "NO": 15,
+    "OM": 23,
+    "PK": 24,
+    "PL": 28,
+    "PS": 29,
+    "PT": 25,
+    "QA": 29,
+    "RO": 24,
+    "RS": 22,
+    "RU": 33,
+    "SA": 24,
+    "SC": 31,
+    "SD": 18,
+    "SE": 24,
+    "SI": 19,
+    "SK": 24,
+    "SM": 27,
+    "SO": 23,
+    "ST": 25,
+    "SV": 28,
+    "TL": 23,
+    "TN": 24,
+    "TR": 26,
+    "UA": 29,
+    "VA": 22,
+    "VG": 24,
+    "XK": 20,
+    "YE": 30,
 }
 _SHAPES: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("national_id", re.compile(r"\b(?!BG|GB|KN|NK|NT|TN|ZZ)[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\d\d ?\d\d ?\d\d ?[A-D](?!\w)", re.I)),
+    (
+        "national_id",
+        re.compile(
+            r"\b(?!BG|GB|KN|NK|NT|TN|ZZ)[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\d\d ?\d\d ?\d\d ?[A-D](?!\w)", re.I
+        ),
+    ),
     ("national_id", re.compile(r"\b[A-Z]{6}\d\d[A-EHLMPR-T]\d\d[A-Z]\d{3}[A-Z](?!\w)", re.I)),  # codice fiscale
     ("national_id", re.compile(r"\b[A-Z]{4}\d{6}[HM][A-Z]{5}[A-Z0-9]\d(?!\w)", re.I)),  # CURP
     ("national_id", re.compile(r"\b[A-Z]{5}\d{4}[A-Z](?!\w)")),  # PAN
@@ -389,7 +500,8 @@ _RUN = re.compile(
     re.IGNORECASE,
 )
 _DATE = re.compile(
-    r"(?<!\d)(?<!\d[-/.])(?:(?:1[89]|20)\d\d[-/.](?:0?[1-9]|1[0-2])[-/.](?:[0-2]?\d|3[01])(?:[T ][0-2]?\d:[0-5]\d(?::[0-5]\d)?)?|"
+    r"(?<!\d)(?<!\d[-/.])(?:(?:1[89]|20)\d\d[-/.](?:0?[1-9]|1[0-2])[-/.](?:[0-2]?\d|"
+    r"3[01])(?:[T ][0-2]?\d:[0-5]\d(?::[0-5]\d)?)?|"
     r"(?:[0-2]?\d|3[01])(?P<s>[-/.])(?:[0-2]?\d|3[01])(?P=s)(?:(?:1[89]|20)\d\d|\d\d))(?!\d|[-/.]\d)"
 )
 _DATE_AT = re.compile(_DATE.pattern.removeprefix(r"(?<!\d)(?<!\d[-/.])"))
@@ -400,12 +512,14 @@ _MONTH = (
     "nov(?:ember|embre|iembre)?|dec(?:ember)?|dez(?:ember|embro)?|d[ée]cembre|diciembre|dicembre"
 )
 _WRITTEN_DATE = re.compile(
-    rf"(?<![\w.])(?:(?:[0-2]?\d|3[01])(?:st|nd|rd|th|er|\.|º)?(?: of| de)? (?:{_MONTH})\.?(?:,? (?:de )?(?:1[89]|20)\d\d)?|"
+    rf"(?<![\w.])(?:(?:[0-2]?\d|3[01])(?:st|nd|rd|th|er|\.|º)?(?: of| de)? (?:{_MONTH})\.?(?:,? (?:de )?(?:1[89]|"
+    rf"20)\d\d)?|"
     rf"(?:{_MONTH})\.? (?:[0-2]?\d|3[01])(?:st|nd|rd|th)?(?:,? (?:1[89]|20)\d\d)?)(?![\w])",
     re.IGNORECASE,
 )
 _MONTH_STARTS = frozenset(
-    "jan feb fev ene gen mar maa apr avr abr may mai mag mei jun jui giu jul lug aug aou ago sep set oct okt ott nov dec dez dic".split()
+    "jan feb fev ene gen mar maa apr avr abr may mai mag mei jun jui giu jul lug aug aou ago sep set oct okt ott nov "
+    "dec dez dic".split()
 )
 _DATE_LIKE = re.compile(r"\d[-/.]\d")
 _YEAR = re.compile(r"\b(?:1[89]|20)\d\d(?![\w/-]|[.,]\d| \d)")
@@ -430,20 +544,24 @@ _NATIONAL: tuple[re.Pattern[str], ...] = (
 )
 _AMOUNT_BEFORE = re.compile(r"(?:[$€£¥₹]|\b(?:usd|eur|gbp|chf|rs\.?|inr|jpy)) ?\Z", re.IGNORECASE)
 _AMOUNT_AFTER = re.compile(
-    r"\s?(?:[$€£¥₹%°]|(?:usd|eur|euros?|dollars?|pounds?|chf|people|users|times|points|km|kg|mb|gb|ms|seconds?|minutes?|hours?|"
+    r"\s?(?:[$€£¥₹%°]|(?:usd|eur|euros?|dollars?|pounds?|chf|people|users|times|points|km|kg|mb|gb|ms|seconds?|"
+    r"minutes?|hours?|"
     r"days?|weeks?|months?|years?|miles?|meters?|steps|pages?|words?|characters|rows|calories|views|items)\b)",
     re.IGNORECASE,
 )
 _GROUPED = re.compile(r"[1-9]\d{0,2}([ .\u00a0\u202f])\d{3}(?:\1\d{3})*\Z")
 _NO_PHONE_BEFORE = re.compile(
-    r"\b(?:order|invoice|tracking|ticket|booking|reservation|flight|isbn|issn|ean|doi|article|item|sku|version|bestellung|"
-    r"bestellnummer|rechnung|rechnungsnummer|sendungsnummer|commande|facture|pedido|factura|zip|zipcode|postcode|plz|year|"
+    r"\b(?:order|invoice|tracking|ticket|booking|reservation|flight|isbn|issn|ean|doi|article|item|sku|version|"
+    r"bestellung|"
+    r"bestellnummer|rechnung|rechnungsnummer|sendungsnummer|commande|facture|pedido|factura|zip|zipcode|postcode|plz|"
+    r"year|"
     r"page|room|case|ref|reference|id|amount|total|sum|chapter|section|line|port|build|error|part|model)\b"
     r"[ \w.#:-]{0,14}\Z",
     re.IGNORECASE,
 )
 _AFTER_PHONE = re.compile(
-    r"[ ]?(?:is|ist|est|es) (?:my|the|our|his|her|meine|mon|mi) (?:\w{2,10} ){0,2}(?:number|phone|mobile|cell|nummer|numéro|número)|"
+    r"[ ]?(?:is|ist|est|es) (?:my|the|our|his|her|meine|mon|mi) (?:\w{2,10} ){0,2}(?:number|phone|mobile|cell|nummer|"
+    r"numéro|número)|"
     r"[ ]?[-–(\[ ]{0,2}(?:office|fax|mobile|mobil|home|work|cell|tel|phone|privat|desk|direct)\b",
     re.IGNORECASE,
 )
@@ -480,7 +598,9 @@ def _whole_run(text: str, start: int, end: int) -> tuple[int, int]:
         if text[first:start].strip("(") not in ("", "+", "+ "):
             first = start
         before = text[first - 1] if first else " "
-        if not (before.isalnum() or before in "_@#") and not (before in ".,-" and first > 1 and text[first - 2].isdigit()):
+        if not (before.isalnum() or before in "_@#") and not (
+            before in ".,-" and first > 1 and text[first - 2].isdigit()
+        ):
             return first, end
         while start < end and text[start].isdigit():
             start += 1
@@ -608,7 +728,11 @@ def _dates(text: str, words: Words, cues: Cues) -> Iterator[Found]:
         if match.start() == 0 or text[match.start() - 1] != " ":
             continue
         before = text[max(0, match.start() - 24) : match.start()]
-        if births and re.search(r"\b(?:born|geboren|née?|nacid[oa]|nat[oa]|nascid[oa])(?: in| im| en| nel| em)? \Z", before, re.I):
+        if births and re.search(
+            r"\b(?:born|geboren|née?|nacid[oa]|nat[oa]|nascid[oa])(?: in| im| en| nel| em)? \Z", before, re.I
+        ):
             yield Found(match.start(), match.end(), "birth_date")
-        elif re.search(r"\b(?:in|during|since|until|from|to|of|year|seit|im|en|desde|nel|depuis) \Z", before, re.IGNORECASE):
+        elif re.search(
+            r"\b(?:in|during|since|until|from|to|of|year|seit|im|en|desde|nel|depuis) \Z", before, re.IGNORECASE
+        ):
             yield Found(match.start(), match.end(), "date")

@@ -5,12 +5,15 @@ back stays here.
 where there is one; what any of them finds is replaced. `Masked` holds the texts that may leave and restores what comes
 back: exactly what was masked, and of a model's answer every stand-in also where it was slightly changed. A stand-in
 that was never given out is an error: no plan is made of it.
-Covered: any text (half surrogate pairs, look-alike letters, invisible characters, stand-ins in the text itself), in time
-linear in it; several texts of one conversation with one set of stand-ins. Not covered: who somebody is by what is told
+Covered: any text (half surrogate pairs, look-alike letters, invisible characters, stand-ins in the text itself), in
+time linear in it; several texts of one conversation with one set of stand-ins. Not covered: who somebody is by
+what is told
 of them ("my sister's new boss"), names nobody told Hearth of where no tagger is installed or it errs, dates, ages, jobs
 and nations unless chosen, how a request is worded, and what tells through the shape that stays: that there is a
 telephone number, how long a card number is.
 """
+
+# ruff: noqa: SIM905 - lists of words read best as words
 
 from __future__ import annotations
 
@@ -21,11 +24,11 @@ from dataclasses import dataclass, replace
 
 from hearth.config import MASKED_KINDS
 from hearth.errors import PlannerError
-from hearth.guard.postal import find_postal
 from hearth.guard.cued_names import find_cued_names
 from hearth.guard.identifiers import Found, find_identifiers
 from hearth.guard.owner_names import OwnerNames
 from hearth.guard.plain import plain, words
+from hearth.guard.postal import find_postal
 from hearth.guard.stand_ins import StandIns, cores_in
 from hearth.types import Argument, Context, Entity, Plan, Refusal, Request
 
@@ -35,7 +38,8 @@ Tag = Callable[[Sequence[str]], list[list[Found]]]
 _RANKS = {
     kind: rank
     for rank, kind in enumerate(
-        "iban card email url mac ip coordinates national_id document birth_date address phone secret account plate file "
+        "iban card email url mac ip coordinates national_id document birth_date address phone secret account plate "
+        "file "
         "person organisation place date age group title".split()
     )
 }
@@ -171,7 +175,7 @@ class Masker:
         taken = set().union(*(cores_in(text) for text in texts))
         stand_ins = StandIns(taken, country=self._country)
         masked = tuple(_replaced(text, spans, stand_ins) for text, spans in zip(texts, found))
-        if any(stand_ins.restored(out)[0] != text for text, out in zip(texts, masked)):
+        if any(stand_ins.restored(out) != (text, []) for text, out in zip(texts, masked)):
             stand_ins = StandIns(taken, _nonce(texts), self._country)
             masked = tuple(_replaced(text, spans, stand_ins) for text, spans in zip(texts, found))
         return Masked(masked, stand_ins)

@@ -1,8 +1,9 @@
 """A language model on another machine reads stand-ins and is answered for in the owner's own values.
 
 `open_masked` is the one place that opens a language model, and decides whether what is put to it is masked, and of
-what. Everything that is put to a remote model goes through the `MaskedModel` it gives: plans that are asked for, answers that are reworded,
-demonstrations that are labelled. Which stand-in stood for what is noted in the ledger beside the bytes that left.
+what. Everything that is put to a remote model goes through the `MaskedModel` it gives: plans that are asked for,
+answers that are reworded, demonstrations that are labelled. Which stand-in stood for what is noted in the ledger
+beside the bytes that left.
 
 Covered: every message of a conversation, texts inside JSON one by one; replies in JSON or in words; names of the
 owner's also in what the system says (descriptions of skills). Not covered: names of tools and the options of their
@@ -27,7 +28,11 @@ from hearth.protocols import Egress, LanguageModel, SamplingModel, Workspace
 
 def leaves_device(chosen: LanguageModelSettings) -> bool:
     """Whether what is put to this model is sent to another machine."""
-    return chosen.kind == "openai" and (urlsplit(chosen.base_url).hostname or "") not in ("localhost", "127.0.0.1", "::1")
+    return chosen.kind == "openai" and (urlsplit(chosen.base_url).hostname or "") not in (
+        "localhost",
+        "127.0.0.1",
+        "::1",
+    )
 
 
 def open_masked(

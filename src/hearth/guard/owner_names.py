@@ -10,6 +10,8 @@ Not covered: a name that is also a word ("will", "mark") written small without a
 notes and other free text of cards and events; two typing errors; names glued to other words.
 """
 
+# ruff: noqa: SIM905 - lists of words read best as words
+
 from __future__ import annotations
 
 import functools
@@ -38,7 +40,7 @@ class OwnName:
 
 
 def gathered(workspace: Workspace, settings: Settings) -> tuple[OwnName, ...]:
-    """Every name in the owner's contacts, calendar, profile and `[mask] words`. Files that cannot be read are left out."""
+    """Every name in the owner's contacts, calendar, profile and `[mask] words`; what cannot be read is left out."""
     found: dict[OwnName, None] = {}
     owner = settings.owner
     found.update(dict.fromkeys(_of_person(owner.name)))
@@ -79,7 +81,9 @@ def _of_card(card: Component) -> Iterator[OwnName]:
     for part in (family, given, *middle.split(",")):
         yield from (OwnName(word, "person") for word in (part, *part.replace("-", " ").split()) if word)
     for line in card.lines("NICKNAME"):
-        yield from (OwnName(text.strip(), "person") for text in split_value(line.decoded(), ",") if not relations_in(text))
+        yield from (
+            OwnName(text.strip(), "person") for text in split_value(line.decoded(), ",") if not relations_in(text)
+        )
     for line in card.lines("RELATED"):
         text = line.text().strip()
         if text and not relations_in(text) and not text.startswith(("urn:", "http")):
@@ -107,7 +111,8 @@ def _of_person(full: str, given: str = "", family: str = "") -> Iterator[OwnName
 
 _TITLES = frozenset("dr prof mr mrs ms miss sir frau herr mme mlle dott ing med dipl".split())
 _LEGAL = re.compile(
-    r"[,\s]+(?:gmbh(?: & co\.? kg)?|ag|kg|ohg|e\.?v\.?|mbh|ug|se|ltd\.?|limited|plc|llp|inc\.?|corp\.?|llc|co\.?|s\.?a\.?|"
+    r"[,\s]+(?:gmbh(?: & co\.? kg)?|ag|kg|ohg|e\.?v\.?|mbh|ug|se|ltd\.?|limited|plc|llp|inc\.?|corp\.?|llc|co\.?|"
+    r"s\.?a\.?|"
     r"s\.?a\.?r\.?l\.?|s\.?r\.?l\.?|s\.?p\.?a\.?|b\.?v\.?|n\.?v\.?|a/s|aps|ab|oy|sas)\s*\Z",
     re.IGNORECASE,
 )
@@ -126,9 +131,9 @@ def _of_address(parts: list[str]) -> Iterator[OwnName]:
         for piece in (text, *(part.strip() for part in re.split(r"[\n,]", text))):
             if len(piece) > 3 and not piece.isdigit():
                 yield OwnName(piece, "address")
-                if bare := re.sub(r"(?:^\s*\d[\w/-]*[\s,]+|[\s,]+\d[\w/-]*\s*$)", "", piece):
-                    if len(bare) > 5 and bare != piece:
-                        yield OwnName(bare, "address")
+                bare = re.sub(r"(?:^\s*\d[\w/-]*[\s,]+|[\s,]+\d[\w/-]*\s*$)", "", piece)
+                if len(bare) > 5 and bare != piece:
+                    yield OwnName(bare, "address")
     for text, kind in ((town, "place"), (region, "place")):
         if len(text) > 2:
             yield OwnName(text, kind)
@@ -155,7 +160,8 @@ def _of_events(data: bytes) -> tuple[OwnName, ...]:
 
 
 _IN_TITLE = re.compile(
-    r"\b(?:with|mit|avec|con|w/|Dr\.?|Herr|Frau|Mr\.?|Mrs\.?|Ms\.?)\s+([^\W\d_a-zà-ÿ][\w'’-]+(?:\s[^\W\d_a-zà-ÿ][\w'’-]+){0,2})"
+    r"\b(?:with|mit|avec|con|w/|Dr\.?|Herr|Frau|Mr\.?|Mrs\.?|"
+    r"Ms\.?)\s+([^\W\d_a-zà-ÿ][\w'’-]+(?:\s[^\W\d_a-zà-ÿ][\w'’-]+){0,2})"
     r"|\b([^\W\d_a-zà-ÿ][\w-]+)['’]s\b"
 )
 
@@ -172,8 +178,9 @@ def _of_place(text: str) -> Iterator[OwnName]:
 
 
 _ROOMS = frozenset(
-    "home work office kitchen bedroom bathroom living room garden garage hall hallway basement attic school online zoom teams "
-    "phone video call tbd tba room meeting room remote balcony terrace dining room study nursery zuhause buro kuche".split()
+    "home work office kitchen bedroom bathroom living room garden garage hall hallway basement attic school online "
+    "zoom teams "
+    "phone video call tbd tba room meeting room remote balcony terrace dining room study nursery zuhause buro kuche".split()  # noqa: E501
 ) | {"living room", "meeting room", "dining room", "video call"}
 """Places that everybody has: they tell nothing, and plans need them."""
 
@@ -188,15 +195,21 @@ _WORDS_TOO = frozenset(
     "rock max an min long young see can are case bell cook miller day short small brown white black green gray "
     "grey west north south east best price rice fish bird lamb bush wood woods hill field bridge church temple wall "
     "gates banks rivers waters winters tailor hand reading nice bath orange apple target shell gap "
-    "boots next visa oracle amazon meta uber square block ring nest hall park lake banks house homes little good man power bank "
-    "the and for you not all new one two now old see way who did get let say she too use her him his how its our out has had was "
-    "von van der den die das und mit auf ist ein eine del las los les des mas que por wie was kurz lang klein gross koch weiss "
-    "schwarz braun bauer jung alt berg stein vogel fuchs sommer winter morgen abend sonntag freitag montag major minor lane "
+    "boots next visa oracle amazon meta uber square block ring nest hall park lake banks house homes little good man "
+    "power bank "
+    "the and for you not all new one two now old see way who did get let say she too use her him his how its our out "
+    "has had was "
+    "von van der den die das und mit auf ist ein eine del las los les des mas que por wie was kurz lang klein gross "
+    "koch weiss "
+    "schwarz braun bauer jung alt berg stein vogel fuchs sommer winter morgen abend sonntag freitag montag major "
+    "minor lane "
     "street road mobile home work office team sun sol viola pages notes call mail time date list".split()
 )
 _CUES = frozenset(
-    "call phone ring email mail text message tell ask invite with contact meet remind dial ping thank congratulate visit cc bcc "
-    "inform notify answer whatsapp facetime from for to dear hi hello hey and mr mrs ms dr herr frau von an mit fur ruf frag "
+    "call phone ring email mail text message tell ask invite with contact meet remind dial ping thank congratulate "
+    "visit cc bcc "
+    "inform notify answer whatsapp facetime from for to dear hi hello hey and mr mrs ms dr herr frau von an mit fur "
+    "ruf frag "
     "sag schreib name is by about see via".split()
 )
 _AUXILIARIES = frozenset("i you we they he she it the there my this that be not a an me us your his her their".split())
@@ -266,13 +279,24 @@ class OwnerNames:
                 if len(digits) >= 6:
                     numbers.add(digits[-7:])
             for key in _spellings(name.text):
-                if not key or key in kept or (key, name.kind) in seen or len("".join(key)) < 2 or name.kind in ("phone", "email"):
+                if (
+                    not key
+                    or key in kept
+                    or (key, name.kind) in seen
+                    or len("".join(key)) < 2
+                    or name.kind in ("phone", "email")
+                ):
                     continue
                 seen.add((key, name.kind))
                 index.starts.setdefault(key[0], []).append((key, name.kind))
                 if len(key) > 1 and len("".join(key)) > 5:
                     index.joined.setdefault("".join(key), name.kind)
-                if len(key) == 1 and name.kind == "person" and _LEAST_FUZZY <= len(key[0]) <= _MOST_FUZZY and key[0].isalpha():
+                if (
+                    len(key) == 1
+                    and name.kind == "person"
+                    and _LEAST_FUZZY <= len(key[0]) <= _MOST_FUZZY
+                    and key[0].isalpha()
+                ):
                     for less in (key[0], *_without_one(key[0])):
                         index.deletes.setdefault(less, set()).add(key[0])
         for options in index.starts.values():
@@ -331,7 +355,12 @@ class OwnerNames:
         is_cued = at > 0 and folded[at - 1] in _CUES
         if first.islower() and not (is_cued and len(word) >= _LEAST_FUZZY):
             return None
-        if not is_cued and len(word) < 8 and _starts_sentence(text, said.starts[at]) and not _next_is_capital(text, said, at):
+        if (
+            not is_cued
+            and len(word) < 8
+            and _starts_sentence(text, said.starts[at])
+            and not _next_is_capital(text, said, at)
+        ):
             return None
         return "person", at + 1
 
@@ -375,7 +404,11 @@ def _counts(text: str, said: Words, at: int, kind: str) -> bool:
     after = said.folded[at + 1] if at + 1 < len(said.folded) else ""
     before = said.folded[at - 1] if at else ""
     if is_small:
-        return kind == "person" and before in _CUES - {"to", "and", "is", "for", "see", "about", "by"} and after not in _AUXILIARIES
+        return (
+            kind == "person"
+            and before in _CUES - {"to", "and", "is", "for", "see", "about", "by"}
+            and after not in _AUXILIARIES
+        )
     if text[said.ends[at] : said.ends[at] + 2] in ("'s", "’s"):
         return True
     if not _starts_sentence(text, said.starts[at]) or after not in _AUXILIARIES:
@@ -442,7 +475,9 @@ def _is_one_off(a: str, b: str) -> bool:
         return True
     if len(a) == len(b):
         wrong = [k for k in range(len(a)) if a[k] != b[k]]
-        return len(wrong) == 1 or (len(wrong) == 2 and wrong[1] == wrong[0] + 1 and a[wrong[0]] == b[wrong[1]] and a[wrong[1]] == b[wrong[0]])
+        return len(wrong) == 1 or (
+            len(wrong) == 2 and wrong[1] == wrong[0] + 1 and a[wrong[0]] == b[wrong[1]] and a[wrong[1]] == b[wrong[0]]
+        )
     if abs(len(a) - len(b)) != 1:
         return False
     long, short = (a, b) if len(a) > len(b) else (b, a)

@@ -5,6 +5,8 @@ those around it (of the common ones when the country is not known); any plausibl
 Not covered: short codes (112, 22 33 44 without a cue).
 """
 
+# ruff: noqa: SIM905 - lists of words read best as words
+
 from __future__ import annotations
 
 import functools
@@ -13,13 +15,35 @@ import re
 import phonenumbers
 
 _AROUND: dict[str, str] = {
-    **{"DE": "AT CH NL BE LU FR DK PL CZ", "AT": "DE CH IT HU SI CZ SK LI", "CH": "DE AT FR IT LI"},
-    **{"FR": "BE CH DE ES IT LU MC GB", "BE": "NL FR DE LU", "NL": "BE DE", "LU": "BE DE FR", "GB": "IE FR", "IE": "GB"},
-    **{"ES": "PT FR", "PT": "ES", "IT": "CH FR AT SI", "US": "CA MX", "CA": "US", "MX": "US", "AU": "NZ", "NZ": "AU"},
-    **{"DK": "SE DE NO", "SE": "NO DK FI", "NO": "SE DK", "FI": "SE EE", "PL": "DE CZ SK", "CZ": "DE AT PL SK", "IN": "PK BD"},
+    "DE": "AT CH NL BE LU FR DK PL CZ",
+    "AT": "DE CH IT HU SI CZ SK LI",
+    "CH": "DE AT FR IT LI",
+    "FR": "BE CH DE ES IT LU MC GB",
+    "BE": "NL FR DE LU",
+    "NL": "BE DE",
+    "LU": "BE DE FR",
+    "GB": "IE FR",
+    "IE": "GB",
+    "ES": "PT FR",
+    "PT": "ES",
+    "IT": "CH FR AT SI",
+    "US": "CA MX",
+    "CA": "US",
+    "MX": "US",
+    "AU": "NZ",
+    "NZ": "AU",
+    "DK": "SE DE NO",
+    "SE": "NO DK FI",
+    "NO": "SE DK",
+    "FI": "SE EE",
+    "PL": "DE CZ SK",
+    "CZ": "DE AT PL SK",
+    "IN": "PK BD",
 }
 _COMMON = "US GB DE FR ES IT NL AT CH BE IE PT SE NO DK FI PL CZ HU AU NZ IN BR MX JP".split()
-_NORTH_AMERICAN = re.compile(r"(?:(?:\+|00)?1[ .-]?)?(?:\([2-9]\d\d\) ?|[2-9]\d\d[ .-])\d{3}[ .-]\d{4}(?: ?(?:x|ext\.?) ?\d{1,6})?\Z", re.I)
+_NORTH_AMERICAN = re.compile(
+    r"(?:(?:\+|00)?1[ .-]?)?(?:\([2-9]\d\d\) ?|[2-9]\d\d[ .-])\d{3}[ .-]\d{4}(?: ?(?:x|ext\.?) ?\d{1,6})?\Z", re.I
+)
 _DASHED = re.compile(r"(?:\d{2,4}-){2,4}\d{2,4}\Z|\d{3}-\d{4}\Z|\(\d{2,5}\)[ -]?\d{2,4}(?:[ -]\d{2,5}){1,3}\Z")
 """Groups set apart by hyphens, or after a code in brackets."""
 _EXTENSION = re.compile(r" ?(?:x|ext\.?|extension|durchwahl|app\.?) ?\d{1,6}\Z", re.I)

@@ -15,7 +15,11 @@ import unicodedata
 from array import array
 from dataclasses import dataclass
 
-_INVISIBLE = "\u00ad\u034f\u061c\u180e\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2061\u2062\u2063\u2064\u2066\u2067\u2068\u2069\ufeff"
+_INVISIBLE = (
+    "\u00ad\u034f\u061c\u180e"
+    "\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e"
+    "\u2060\u2061\u2062\u2063\u2064\u2066\u2067\u2068\u2069\ufeff"
+)
 _HIDDEN = re.compile(f"[{_INVISIBLE}]")
 _LOOKS_LIKE = dict(
     zip(

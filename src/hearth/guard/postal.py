@@ -8,6 +8,8 @@ and military post; postal codes where their form is plain (GB, CA, NL, `D-12345 
 country and code that follow a street. Not covered: streets named without such a word or number, towns alone.
 """
 
+# ruff: noqa: SIM905 - lists of words read best as words
+
 from __future__ import annotations
 
 import re
@@ -17,49 +19,63 @@ from hearth.guard.identifiers import Found
 from hearth.guard.plain import Words, fold
 
 _AFTER = (  # `12 Main Street`
-    "street st str avenue ave av road rd lane ln drive dr court ct square sq squares place pl boulevard blvd way terrace ter "
-    "crescent cres close grove gardens gdns parkway pkwy highway hwy circle cir trail trl alley mews row walk quay esplanade "
+    "street st str avenue ave av road rd lane ln drive dr court ct square sq squares place pl boulevard blvd way "
+    "terrace ter "
+    "crescent cres close grove gardens gdns parkway pkwy highway hwy circle cir trail trl alley mews row walk quay "
+    "esplanade "
     "broadway turnpike pike plaza plz crossing junction ridge heights hollow glen vista pass path loop bypass causeway "
     "expressway freeway motorway ramp run spur streets roads drives avenues lanes courts"
 ).split()
 _GLUED = (  # `Hauptstraße 12`
     "strasse straße gasse weg allee platz damm ufer steig chaussee straat laan gracht kade plein dijk singel hof steeg "
-    "gade vej gata gatan gate vagen vegen veien veg vei torg torget katu tie polku kuja utca ter stigur braut vangur gotu "
+    "gade vej gata gatan gate vagen vegen veien veg vei torg torget katu tie polku kuja utca ter stigur braut vangur "
+    "gotu "
     "tn utja caddesi sokak ulice ulica streets bakken stien alle plads toften parken"
 ).split()
 _BEFORE = (  # `Rue de la Paix 5`
-    "rue avenue boulevard place chemin impasse allee quai route passage cours square calle avenida avda plaza paseo carrer "
-    "camino carretera via viale piazza corso vicolo largo strada rua travessa praca alameda estrada rodovia ulica ul aleja "
+    "rue avenue boulevard place chemin impasse allee quai route passage cours square calle avenida avda plaza paseo "
+    "carrer "
+    "camino carretera via viale piazza corso vicolo largo strada rua travessa praca alameda estrada rodovia ulica ul "
+    "aleja "
     "plac ulice namesti odos leoforos trg cesta bulevardul calea jalan sokak"
 ).split()
 _SMALL = frozenset(
-    "de du des la le les l d del della delle dei degli di da do dos das el los las al van von vom zum zur am an der den "
+    "de du des la le les l d del della delle dei degli di da do dos das el los las al van von vom zum zur am an der "
+    "den "
     "op ten ter the of and st san santa saint sainte sur sous y e et".split()
 )
 _AFTER_SET, _BEFORE_SET = frozenset(map(fold, _AFTER)), frozenset(map(fold, _BEFORE))
 _GLUED_ENDS = tuple(sorted({fold(word) for word in _GLUED}, key=len, reverse=True))
 _GLUED_WORDS = frozenset(fold(word) for word in [*_GLUED, "u", "str"]) - {"ter", "tie", "tn", "alle", "gate", "hof"}
 _ORDINARY = frozenset(
-    "weg hof ter tie run way pass place close court drive row walk path square circle st dr av ct pl loop route via passage "
+    "weg hof ter tie run way pass place close court drive row walk path square circle st dr av ct pl loop route via "
+    "passage "
     "cours calle largo corso cesta ridge pike spur".split()
 )
 """Words of these lists that are mostly said of something else: they count with a number and a capital only."""
 _NOT_GLUED = frozenset(
-    "private climate candidate update gate navigate investigate delegate aggregate mitigate meter letter water after center "
-    "later better matter number computer winter poster chapter master filter theater quarter enter counter character printer "
-    "butter sister register newsletter twitter daughter laughter tie necktie hottie cutie untie sweetie interstate irrigate "
+    "private climate candidate update gate navigate investigate delegate aggregate mitigate meter letter water after "
+    "center "
+    "later better matter number computer winter poster chapter master filter theater quarter enter counter character "
+    "printer "
+    "butter sister register newsletter twitter daughter laughter tie necktie hottie cutie untie sweetie interstate "
+    "irrigate "
     "litigate alternate surrogate floodgate tailgate alle parallel weg wegen tn walle valle halle".split()
 )
 _SHORT = frozenset("st str ave av rd ln dr ct sq pl blvd ter cres gdns pkwy hwy cir trl".split())
 _STOP = frozenset(
-    "at in on to from for with near by is are was my our your his her their this that next i we he she it they and or a an be "
-    "me us him them live lives living located visit go going drive walk meet send ship deliver is der die das im bei nach aus "
+    "at in on to from for with near by is are was my our your his her their this that next i we he she it they and "
+    "or a an be "
+    "me us him them live lives living located visit go going drive walk meet send ship deliver is der die das im bei "
+    "nach aus "
     "mit und oder zur habe wohnt wohne wohnen corner across opposite behind off along down up take about than".split()
 )
 
 _UNIT = (
-    r"(?:(?:apt|apartment|suite|ste|unit|flat|floor|fl|room|rm|building|bldg|house|level|lot|box|wohnung|whg|etage|piso|esc|int|"
-    r"interno|bte|lgh|hus|sal|door|block|tower|staircase|top|stiege|tür|porta|puerta)\.? ?#? ?[A-Za-z]?-?\d{1,6}[A-Za-z]?|"
+    r"(?:(?:apt|apartment|suite|ste|unit|flat|floor|fl|room|rm|building|bldg|house|level|lot|box|wohnung|whg|etage|"
+    r"piso|esc|int|"
+    r"interno|bte|lgh|hus|sal|door|block|tower|staircase|top|stiege|tür|porta|"
+    r"puerta)\.? ?#? ?[A-Za-z]?-?\d{1,6}[A-Za-z]?|"
     r"#\d{1,6}|\d{1,2}(?:st|nd|rd|th) floor)"
 )
 _UNITS = re.compile(rf"(?:[,\s>|]{{0,4}}{_UNIT}(?!\w)){{1,3}}", re.IGNORECASE)
@@ -67,7 +83,8 @@ _TELLING_UNIT = re.compile(
     r"\b(?:apt|apartment|suite|ste|wohnung|whg|lgh|flat)\.? ?#? ?[A-Za-z]?-?\d{1,6}[A-Za-z]?(?!\w)", re.IGNORECASE
 )
 _NUMBER_BEFORE = re.compile(
-    r"(?:(?<=\s)|(?<=^)|(?<=[(,:;>\"“/]))(?:(?:no|nr|n°|#)\.? ?)?(?:\d{1,6} )?\d{1,6}[A-Za-z]?(?:[-/]\d{1,5}[A-Za-z]?)?,?"
+    r"(?:(?<=\s)|(?<=^)|(?<=[(,:;>\"“/]))(?:(?:no|nr|n°|"
+    r"#)\.? ?)?(?:\d{1,6} )?\d{1,6}[A-Za-z]?(?:[-/]\d{1,5}[A-Za-z]?)?,?"
     r"(?: (?:bis|ter|quater))?,?[ ]{1,2}\Z"
 )
 _NUMBER_AFTER = re.compile(
@@ -85,7 +102,8 @@ _BOX = re.compile(
     re.IGNORECASE,
 )
 _CODES = re.compile(
-    r"\b(?:GIR ?0AA|[A-Z]{1,2}\d[A-Z\d]? ?\d[ABD-HJLNP-UW-Z]{2}|[ABCEGHJ-NPRSTVXY]\d[ABCEGHJ-NPRSTV-Z] ?\d[ABCEGHJ-NPRSTV-Z]\d|"
+    r"\b(?:GIR ?0AA|[A-Z]{1,2}\d[A-Z\d]? ?\d[ABD-HJLNP-UW-Z]{2}|"
+    r"[ABCEGHJ-NPRSTVXY]\d[ABCEGHJ-NPRSTV-Z] ?\d[ABCEGHJ-NPRSTV-Z]\d|"
     r"[1-9]\d{3} [A-Z]{2}(?= [A-Z]\w|,|\.|$|\n)|[A-Z]{2} \d{5}(?:-\d{4})?|\d{5}-\d{3,4})(?!\w)|"
     r"\b(?:D|A|CH|F|B|L|DK|SE?|FIN?|NL|PL|CZ|SK|LT|LV|EE|HR|SI)-\d{4,5}(?:[ ][^\W\d_][\w.-]{2,30})?"
 )
@@ -96,10 +114,11 @@ _CODE_CUE = re.compile(
 )
 _CAPITALS = r"[^\W\d_a-zà-ÿ][^\W\d_,]{0,30}(?:[ -][^\W\d_][^\W\d_,]{0,30}){0,3}"
 _TAIL = re.compile(
-    r"[,\s>|]{1,4}(?:(?:[A-Z]{1,3}-)?\d{3,6}(?:-\d{3,4}| \d{2})?(?: [A-Z]{2})?[ ]{1,2}[^\W\d_][^\W\d_.'’-]{1,30}(?:[ -][^\W\d_a-zà-ÿ][^\W\d_.'’-]{1,30}){0,2}|"
+    r"[,\s>|]{1,4}(?:(?:[A-Z]{1,3}-)?\d{3,6}(?:-\d{3,4}|"
+    r" \d{2})?(?: [A-Z]{2})?[ ]{1,2}[^\W\d_][^\W\d_.'’-]{1,30}(?:[ -][^\W\d_a-zà-ÿ][^\W\d_.'’-]{1,30}){0,2}|"
     rf"(?:[,\s>|]{{0,4}}{_CAPITALS}){{1,3}}[,\s>|]{{1,4}}(?:[A-Z]{{1,3}}[ -])?"
     r"(?:\d{4,6}(?:-\d{3,4})?|\d{3} \d\d|\d\d-\d{3}|[A-Z]\d[A-Z] \d[A-Z]\d)(?!\w)|"
-    r"[^\W\d_a-zà-ÿ][^\W\d_.'’-]{1,30}(?:[ -][^\W\d_a-zà-ÿ][^\W\d_.'’-]{1,30}){0,2},? [A-Z]{2}(?:,? \d{5}(?:-\d{4})?)?(?!\w))"
+    r"[^\W\d_a-zà-ÿ][^\W\d_.'’-]{1,30}(?:[ -][^\W\d_a-zà-ÿ][^\W\d_.'’-]{1,30}){0,2},? [A-Z]{2}(?:,? \d{5}(?:-\d{4})?)?(?!\w))"  # noqa: E501
 )
 _CORNER = re.compile(r"(?:the )?corner of[ ]\Z", re.IGNORECASE)
 _AND_STREET = re.compile(r" (?:and|&) (?=[^\W\d_a-zà-ÿ])")
@@ -107,7 +126,7 @@ _DIGIT = re.compile(r"\d")
 
 
 _BOX_WORDS = frozenset(
-    "box pobox postfach postbox postboks postbus apartado postale postal boite bp bag psc cmr unit uss apo fpo dpo".split()
+    "box pobox postfach postbox postboks postbus apartado postale postal boite bp bag psc cmr unit uss apo fpo dpo".split()  # noqa: E501
 )
 _UNIT_WORDS = frozenset("apt apartment suite ste wohnung whg lgh flat".split())
 _CODE_WORDS = frozenset("zip zipcode postcode postal plz postleitzahl cap postnummer".split())
@@ -179,7 +198,17 @@ def _street_after(text: str, words: Words, index: int) -> Iterator[Found]:
             break
         n_names += word not in _SMALL
         first -= 1
-    while first < index and words.folded[first] in _SMALL - {"st", "the", "saint", "san", "la", "le", "el", "van", "von"}:
+    while first < index and words.folded[first] in _SMALL - {
+        "st",
+        "the",
+        "saint",
+        "san",
+        "la",
+        "le",
+        "el",
+        "van",
+        "von",
+    }:
         first += 1
     if n_names == 0:
         return
@@ -204,7 +233,11 @@ def _street_after(text: str, words: Words, index: int) -> Iterator[Found]:
 def _street_before(text: str, words: Words, index: int) -> Iterator[Found]:
     """`Rue de la Paix 5`, `5, rue de la Paix`, `Calle Mayor 3`, `Avenue Foch`: with a number or capitals."""
     last, n_names = index, 0
-    while last + 1 < len(words.folded) and last - index < 6 and _gap(text, words, last) in (" ", "-", "'", "’", ". ", "  "):
+    while (
+        last + 1 < len(words.folded)
+        and last - index < 6
+        and _gap(text, words, last) in (" ", "-", "'", "’", ". ", "  ")
+    ):
         word = words.folded[last + 1]
         if not (word in _SMALL or _is_capital(text, words, last + 1)) or word[0].isdigit() or word in _STOP - _SMALL:
             break
@@ -229,7 +262,7 @@ def _street_before(text: str, words: Words, index: int) -> Iterator[Found]:
 
 
 def _street_glued(text: str, words: Words, index: int) -> Iterator[Found]:
-    """`Hauptstraße 12`, `hersnapvej 18`; without a number only what ends in a plain word for street and has a capital."""
+    """`Hauptstraße 12`, `hersnapvej 18`; without a number only what ends in a plain word for street, with a capital."""
     word, end = words.folded[index], words.ends[index]
     while index and words.starts[index] - words.starts[index - 1] < 40 and _gap(text, words, index - 1) == "-":
         index -= 1
@@ -251,7 +284,12 @@ def _street_apart(text: str, words: Words, index: int) -> Iterator[Found]:
     if after is None:
         return
     first = index
-    while first and index - first < 4 and _gap(text, words, first - 1) in (" ", "-", ". ") and _is_capital(text, words, first - 1):
+    while (
+        first
+        and index - first < 4
+        and _gap(text, words, first - 1) in (" ", "-", ". ")
+        and _is_capital(text, words, first - 1)
+    ):
         if words.folded[first - 1][0].isdigit() or words.folded[first - 1] in _STOP:
             break
         first -= 1

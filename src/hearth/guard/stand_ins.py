@@ -46,18 +46,21 @@ _FAMILIES = sorted(({word.lower() for word in _WORDS.values()} - {"file"}) | {"p
 _BEFORE, _AFTER = r"(?<![A-Za-z0-9_])", r"(?![A-Za-z0-9_])"
 _STAND_IN = re.compile(
     rf"(?:https?://)?{_BEFORE}(?P<host>mail|site)(?P<n_host>\d{{1,9}})(?:@|\.){DOMAIN}/?{_AFTER}"
-    rf"|{_BEFORE}(?P<word>{'|'.join(_FAMILIES)})(?:(?P<apart>[ _-])(?=\d{{1,3}}(?![ .-]?\d)))?(?P<n_word>\d{{1,9}})(?P<s>s)?{_AFTER}"
+    rf"|{_BEFORE}(?P<word>{'|'.join(_FAMILIES)})(?:(?P<apart>[ _-])(?=\d{{1,3}}(?![ .-]?\d)))?(?P<n_word>\d{{1,9}})(?P<s>s)?{_AFTER}"  # noqa: E501
     rf"|{_BEFORE}file(?P<n_file>\d{{1,9}})(?P<suffix>\.[A-Za-z0-9]{{1,8}})?{_AFTER}"
     rf"|{_BEFORE}(?P<iban>ZZ\d\d(?:[ -]?\d){{8,60}}){_AFTER}"
     rf"|{_BEFORE}(?P<date>190\d-[01]\d-[0-3]\d|[0-3]?\d(?P<d>[./-])[0-3]?\d(?P=d)190\d)(?!\d)"
-    r"|(?<![A-Za-z0-9_])(?P<ip>240\.\d{1,3}\.\d{1,3}\.\d{1,3}|2001:db8::[0-9a-f]{1,4}(?::[0-9a-f]{1,4})?)(?![A-Za-z0-9_])"
+    r"|(?<![A-Za-z0-9_])(?P<ip>240\.\d{1,3}\.\d{1,3}\.\d{1,3}|"
+    r"2001:db8::[0-9a-f]{1,4}(?::[0-9a-f]{1,4})?)(?![A-Za-z0-9_])"
     rf"|{_BEFORE}(?P<mac>02:00:5e:[0-9a-f]{{2}}:[0-9a-f]{{2}}:[0-9a-f]{{2}}){_AFTER}"
     rf"|(?:\+1[ .-]?|\+|{_BEFORE})\(?(?P<phone>[2-9]\d\d\)?[ .-]?555[ .-]?01\d\d){_AFTER}"
     rf"|{_BEFORE}(?P<digits>99\d(?:[ .\-/()]{{0,2}}\d){{3,60}}){_AFTER}",
-    re.IGNORECASE,
+    re.IGNORECASE | re.ASCII,
 )
 _AREAS = [str(area) for area in range(201, 990) if str(area)[1:] != "11" and str(area)[1] != "9" and area != 555]
-_FIRST_DAYS = [dt.date(1900 + year, month, day) for year in range(10) for month in range(1, 13) for day in range(13, 29)]
+_FIRST_DAYS = [
+    dt.date(1900 + year, month, day) for year in range(10) for month in range(1, 13) for day in range(13, 29)
+]
 """A day above the twelfth says which number is the month."""
 
 Core = tuple[str, str]
@@ -204,7 +207,7 @@ class StandIns:
         if not self.values:
             return text, [m[0] for m in _STAND_IN.finditer(text) if not self._is_taken(m)]
         if self.nonce:
-            return re.sub(rf"{_BEFORE}{self.nonce}\d+{_AFTER}", self._put_back_nonce(unknown), text), unknown
+            return re.sub(rf"{_BEFORE}{self.nonce}[0-9]+{_AFTER}", self._put_back_nonce(unknown), text), unknown
 
         def put_back(match: re.Match[str]) -> str:
             exact = self.values.get(match[0])
@@ -344,7 +347,9 @@ def _birth_date(n: int, value: str, country: str) -> str | None:
     shape = re.fullmatch(r"(\d{1,2})([./-])(\d{1,2})\2\d{2,4}", value)
     if shape is None:
         return date.isoformat()
-    is_month_first = int(shape[3]) > 12 or (int(shape[1]) <= 12 and (country == "US" or (not country and shape[2] == "/")))
+    is_month_first = int(shape[3]) > 12 or (
+        int(shape[1]) <= 12 and (country == "US" or (not country and shape[2] == "/"))
+    )
     first, second = (date.month, date.day) if is_month_first else (date.day, date.month)
     return f"{first:02d}{shape[2]}{second:02d}{shape[2]}{date.year}"
 

@@ -73,11 +73,43 @@ _KINDS_OF: Mapping[str, frozenset[str]] = {
 }
 """Of each labelled type, the kinds it is rightly masked as."""
 STRUCTURED = frozenset(
-    "PHONE PHONE_NUMBER EMAIL EMAIL_ADDRESS URL DOMAIN_NAME IP IP_ADDRESS IBAN IBAN_CODE CARD CREDIT_CARD US_SSN "
-    "US_DRIVER_LICENSE ID PLATE COORDINATES".split()
+    [
+        "PHONE",
+        "PHONE_NUMBER",
+        "EMAIL",
+        "EMAIL_ADDRESS",
+        "URL",
+        "DOMAIN_NAME",
+        "IP",
+        "IP_ADDRESS",
+        "IBAN",
+        "IBAN_CODE",
+        "CARD",
+        "CREDIT_CARD",
+        "US_SSN",
+        "US_DRIVER_LICENSE",
+        "ID",
+        "PLATE",
+        "COORDINATES",
+    ]
 )
 _IDENTIFIERS = frozenset(
-    "email url ip mac iban card phone national_id account document plate coordinates secret birth_date".split()
+    [
+        "email",
+        "url",
+        "ip",
+        "mac",
+        "iban",
+        "card",
+        "phone",
+        "national_id",
+        "account",
+        "document",
+        "plate",
+        "coordinates",
+        "secret",
+        "birth_date",
+    ]
 )
 _NEAR_STRUCTURED = STRUCTURED | {"PASSWORD", "DATE_OF_BIRTH", "DATE_TIME", "USERNAME"}
 _KNOWN_TYPES = {"PERSON": "person", "ORGANIZATION": "organisation", "PHONE": "phone", "PHONE_NUMBER": "phone"}
@@ -132,7 +164,8 @@ def read_samples(path: Path) -> list[Sample]:
         fault = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(str(part) for part in fault["loc"])
         raise RequestError(
-            f"{str(path)!r} at {place or 'its start'}: {fault['msg']}; expected a JSON list of objects with full_text and "
+            f"{str(path)!r} at {place or 'its start'}: {fault['msg']}; expected a JSON list of objects with "
+            f"full_text and "
             "spans (entity_type, start_position, end_position), or .jsonl of labelled messages"
         ) from None
     if not documents:
@@ -207,7 +240,8 @@ def measure_row(samples: Sequence[Sample], masker: Masker | None) -> dict[str, A
             for name in sorted(n)
         },
         "by_kind": {
-            kind: {"n": predicted[kind], "precision": _share(right[kind], predicted[kind])} for kind in sorted(predicted)
+            kind: {"n": predicted[kind], "precision": _share(right[kind], predicted[kind])}
+            for kind in sorted(predicted)
         },
     }
 
@@ -287,12 +321,58 @@ def _places(text: str, keys: set[tuple[str, ...]], longest: int) -> list[tuple[t
     return found
 
 
-_HOSTILE = (
-    "Person1|person 2|PERSON_3|Company1|+1 202 555 0100|+1 202 555 01|9999 0000 0000 0012|9990000001|99|0|12| 12|"
-    "ZZ39000000000000000001|mail1@masked.example|site1.masked.example|https://site2.masked.example/|.|@|masked.example|"
-    "1900-01-13|13.01.1900|240.0.0.1|2001:db8::1|02:00:5e:00:00:01|File1.pdf|Id1|Xbbbbb1|Xbbbbb|\u200b|\ud800|é|е|М|\u0301|"
-    "王伟|ß|\n|\t| |-|/|(|)|'s|s|_|🙂|\udfff|\u202e|\x00"
-).split("|")
+_HOSTILE = [
+    "Person1",
+    "person 2",
+    "PERSON_3",
+    "Company1",
+    "+1 202 555 0100",
+    "+1 202 555 01",
+    "9999 0000 0000 0012",
+    "9990000001",
+    "99",
+    "0",
+    "12",
+    " 12",
+    "ZZ39000000000000000001",
+    "mail1@masked.example",
+    "site1.masked.example",
+    "https://site2.masked.example/",
+    ".",
+    "@",
+    "masked.example",
+    "1900-01-13",
+    "13.01.1900",
+    "240.0.0.1",
+    "2001:db8::1",
+    "02:00:5e:00:00:01",
+    "File1.pdf",
+    "Id1",
+    "Xbbbbb1",
+    "Xbbbbb",
+    "\u200b",
+    "�",
+    "é",
+    "е",
+    "М",
+    "́",
+    "王伟",
+    "ß",
+    "\n",
+    "\t",
+    " ",
+    "-",
+    "/",
+    "(",
+    ")",
+    "'s",
+    "s",
+    "_",
+    "🙂",
+    "�",
+    "\u202e",
+    "\x00",
+]
 
 
 def fuzzed(samples: Sequence[Sample], n: int, seed: int) -> Iterator[str]:
@@ -417,18 +497,28 @@ def _halves(samples: Sequence[Sample], masker: Masker | None) -> dict[str, Any]:
 
 # ── PrivacyLens ───────────────────────────────────────────────────────────────────────────────────────────
 
-_NAMED = re.compile(r"(?<![.!?] )(?<!^)\b[^\W\d_a-zà-ÿ][\w'’-]{2,}(?: [^\W\d_a-zà-ÿ][\w'’-]+){0,3}|\b\S+@\S+\.\w+|\b\d[\d-]{3,}\d\b")
+_NAMED = re.compile(
+    r"(?<![.!?] )(?<!^)\b[^\W\d_a-zà-ÿ][\w'’-]{2,}(?: [^\W\d_a-zà-ÿ][\w'’-]+){0,3}|\b\S+@\S+\.\w+|\b\d[\d-]{3,}\d\b"
+)
+
+
+_PRIVACYLENS_ROWS: tuple[tuple[str, bool | None, bool], ...] = (
+    ("floor: nothing masked", None, False),
+    ("forms", False, False),
+    ("forms, profile", True, False),
+    ("forms, profile, tagger", True, True),
+)
 
 
 def measure_privacylens(path: Path, tag: Tag | None) -> dict[str, Any]:
     """Sensitive statements of PrivacyLens: how many of the names and numbers in them stand in what would be sent.
 
-    What would be sent is the instruction and all that was read on the way. The owner's profile holds the user's name and
-    address, no contact is known. A statement's meaning is not measured: it may tell without any name.
+    What would be sent is the instruction and all that was read on the way. The owner's profile holds the user's name,
+    no contact is known. A statement's meaning is not measured: it may tell without any name.
     """
     cases = json.loads(path.read_bytes())
     rows: dict[str, Any] = {}
-    for name, uses_names, uses_tag in (("floor: nothing masked", None, False), ("forms", False, False), ("forms, profile", True, False), ("forms, profile, tagger", True, True)):  # fmt: skip
+    for name, uses_names, uses_tag in _PRIVACYLENS_ROWS:
         if uses_tag and tag is None:
             continue
         n = n_leaked = n_items = n_items_leaked = 0
@@ -448,7 +538,12 @@ def measure_privacylens(path: Path, tag: Tag | None) -> dict[str, Any]:
                 n_leaked += left
                 n_items += bool(told)
                 n_items_leaked += bool(told) and left == len(told)
-        rows[name] = {"strings": n, "leaked": _share(n_leaked, n), "items": n_items, "items_leaked": _share(n_items_leaked, n_items)}
+        rows[name] = {
+            "strings": n,
+            "leaked": _share(n_leaked, n),
+            "items": n_items,
+            "items_leaked": _share(n_items_leaked, n_items),
+        }
     return rows
 
 
