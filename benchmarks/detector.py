@@ -50,6 +50,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--mail", type=Path, required=True)
     parser.add_argument("--folds", action="store_true", help="every type held out once, too: some minutes more")
+    parser.add_argument("--embedded", type=Path, metavar="FILE.npz", help="embeddings kept between runs")
     given = parser.parse_args()
     wall, cpu = time.perf_counter(), time.process_time()
     bipia = Path(os.environ.get("HEARTH_DATA", ROOT.parent / "shared" / "data")) / "security" / "bipia"
@@ -59,6 +60,8 @@ def main() -> int:
         for name, texts in read_attacks(bipia / f"{kind}_attack_train.json").items()
     }
     encoder = RememberingEncoder(MiniLMEncoder.open())
+    if given.embedded is not None and given.embedded.exists():
+        encoder.recall(given.embedded)
     shipped = Detector.open(encoder)
     emails, tables = read_contexts(bipia / "email" / "train.jsonl"), read_contexts(bipia / "table" / "train.jsonl")
     draw = random.Random(SEED)

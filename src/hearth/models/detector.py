@@ -347,7 +347,7 @@ class Detector:
     def judge(self, texts: Sequence[str]) -> tuple[Judgement, ...]:
         """Judge each text by its worst piece; at most `MAX_PIECES` pieces of all texts together are looked at."""
         found = [list(pieces(_shortened(text))) for text in texts]
-        signed = [next((p for p in ps if _SIGNATURES.search(p.text)), None) for ps in found]
+        signed = [_signed(_shortened(text)) for text in texts]
         wording = [np.stack([signs(p.text) for p in ps]) if ps else np.zeros((0, N_SIGNS), np.float32) for ps in found]
         if sum(map(len, found)) > MAX_PIECES:
             found, wording = self._chosen(found, wording)
@@ -383,6 +383,15 @@ class Detector:
         masks = np.split(kept, ends[:-1])
         chosen = [[p for p, is_kept in zip(ps, mask) if is_kept] for ps, mask in zip(found, masks)]
         return chosen, [marks[mask] for marks, mask in zip(wording, masks)]
+
+
+def _signed(text: str) -> Piece | None:
+    """Where words stand that are known for an attack; None when there are none."""
+    match = _SIGNATURES.search(plain(text))
+    if match is None:
+        return None
+    line = match.string[match.start() : match.end() + MAX_PIECE_CHARACTERS // 4]
+    return Piece(" ".join(line.split()), match.start(), match.end())
 
 
 def _shortened(text: str) -> str:
