@@ -5,6 +5,9 @@ from __future__ import annotations
 import datetime as dt
 import gzip
 import ssl
+import subprocess
+import sys
+import textwrap
 import threading
 import time
 import zlib
@@ -21,6 +24,7 @@ from hearth.errors import ConfigError, EgressError, StoreFullError
 from hearth.guard.addresses import is_local_name, is_public
 from hearth.guard.chain import Entry
 from hearth.guard.egress import Egress, masked
+from hearth.guard.ledger import Ledger
 from hearth.protocols import Cause
 from hearth.store import Store
 from hearth.types import OWNER, PUBLIC, Label
@@ -636,3 +640,40 @@ def test_a_library_is_held_to_the_budget_too(world: World, store: Store) -> None
             egress.record(NAMES[0], b"12345678", "mail")
     (entry,) = entries(egress)
     assert (entry.port, entry.tls) == (993, "TLSv1.3 X")
+
+
+# ── Killed ────────────────────────────────────────────────────────────────────────────────────────────────
+
+SENDING = """
+    import datetime as dt, itertools, sys
+    from pathlib import Path
+    import httpx
+    from hearth.guard.egress import Egress
+    from hearth.store import Store
+    store = Store.open(Path(sys.argv[2]) / "hearth.db")
+    egress = Egress(["127.0.0.1"], store, lambda: dt.datetime.now(dt.UTC))
+    print("ready", flush=True)
+    with httpx.Client(transport=egress.transport("test")) as client:
+        for number in itertools.count():
+            client.get(f"http://127.0.0.1:{sys.argv[1]}/number-{number}")
+"""
+
+
+@pytest.mark.parametrize("after_s", [0.02, 0.1, 0.3])
+def test_killed_while_sending_nothing_was_seen_that_is_not_written_down(
+    world: World, tmp_path: Path, after_s: float
+) -> None:
+    command = [sys.executable, "-c", textwrap.dedent(SENDING), str(world.plain.server_port), str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        while not seen(world.plain):
+            time.sleep(0.005)
+        time.sleep(after_s)
+        process.kill()
+    with Store.open(tmp_path / "hearth.db") as store:
+        ledger = Ledger(store)
+        verdict = ledger.verify()
+        assert verdict.is_whole, verdict
+        written = b"".join(entry.payload or b"" for entry in ledger.entries())
+        assert all(f"GET {path} ".encode() in written for path, _ in seen(world.plain))
