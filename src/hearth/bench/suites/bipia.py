@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -72,11 +72,16 @@ def scored(
 def summary(scores: Scores, threshold: float) -> dict[str, object]:
     """`roc_auc false_alarm_rate detection_rate n n_ordinary`, and the same by type of attack and by position."""
     everything = scores.all_attacked()
-    kinds = sorted({kind for kind, _ in scores.attacked})
 
-    def part(chosen: Callable[[tuple[str, str]], bool]) -> dict[str, float]:
-        some = [score for key, found in scores.attacked.items() if chosen(key) for score in found]
-        return {"roc_auc": _rounded(roc_auc(some, scores.ordinary)), "detection_rate": _rate(some, threshold)}
+    def parts(place: int) -> dict[str, dict[str, float]]:
+        """By type of attack (0) or position (1)."""
+        grouped: dict[str, list[float]] = {}
+        for key, found in scores.attacked.items():
+            grouped.setdefault(key[place], []).extend(found)
+        return {
+            name: {"roc_auc": _rounded(roc_auc(some, scores.ordinary)), "detection_rate": _rate(some, threshold)}
+            for name, some in sorted(grouped.items())
+        }
 
     return {
         "roc_auc": _rounded(roc_auc(everything, scores.ordinary)),
@@ -85,8 +90,8 @@ def summary(scores: Scores, threshold: float) -> dict[str, object]:
         "n": len(everything),
         "n_ordinary": len(scores.ordinary),
         "threshold": _rounded(threshold),
-        "by_position": {at: part(lambda key, at=at: key[1] == at) for at in POSITIONS},  # type: ignore[misc]
-        "by_type": {kind: part(lambda key, kind=kind: key[0] == kind) for kind in kinds},  # type: ignore[misc]
+        "by_position": parts(1),
+        "by_type": parts(0),
     }
 
 
