@@ -96,7 +96,7 @@ class AdapterOptions:
     batch: int = 24
     smoothing: float = 0.05
     set_share: float = 0.3
-    chance_share: float = 1.0
+    chance_share: float = 0.3
     ranking_share: float = 0.3
     """Weights of the losses beside that of the sequence: which tools come first, each tool's chance, candidates."""
     delta_dropout: float = 0.3

@@ -63,13 +63,10 @@ FEATURES = (
 RARE_FEATURES = frozenset({"rare", "rare_odds", "rare_missed"})
 """Those that concern hardly taught tools."""
 SEEN_FEATURES = frozenset(
-    {
-        *("known", "known_set", "known_log", "known_near", "links_count", "links_new", "links_new_near"),
-        *("votes_sequence", "votes_set", "votes_tools", "votes_links"),
-    }
+    {"known", "known_set", "known_log", "known_near", "links_count", "links_new", "links_new_near"}
 )
-"""Those that say whether the like was taught before, and for what is like the request. A trained model tells by itself;
-beside it they only keep the student from new combinations."""
+"""Those that say whether the like was taught before. A trained model tells by itself; beside it they only keep the
+student from new combinations."""
 _N_TRAINED = 8
 """The last so many come from the trained model, and are 0 without one."""
 
