@@ -14,9 +14,10 @@ from hearth.config import OrderedRule, When
 from hearth.functions import FunctionTool, Sink, tool
 from hearth.guard.approval import RefusingApprover
 from hearth.guard.conditions import Circumstances
+from hearth.guard.judging import Occasion
 from hearth.guard.labels import Value, label_of, predict
 from hearth.guard.licence import KnownTools
-from hearth.guard.monitor import Monitor, Occasion
+from hearth.guard.monitor import Monitor
 from hearth.guard.policy import Policy, Rule
 from hearth.guard.provenance import Origin
 from hearth.guard.records import Records

@@ -27,8 +27,9 @@ from hearth.config import Settings
 from hearth.errors import CancelledError, ConfigError, NotFound, PlannerError, ToolError
 from hearth.guard.egress import Egress
 from hearth.guard.injection import InjectionReader
+from hearth.guard.judging import Occasion
 from hearth.guard.licence import KnownTools
-from hearth.guard.monitor import Monitor, Occasion
+from hearth.guard.monitor import Monitor
 from hearth.guard.policy import Policy
 from hearth.guard.records import Records
 from hearth.guard.seen import Owner
@@ -202,6 +203,9 @@ class Agent:
     def occasion(self, request: Request, plan: Plan, id: str = "") -> Occasion:
         """What the guard may know of a request: when it was asked, the contacts, what it licenses."""
         call = self._call_context(id, request.now)
+        used = [self.tools.specs[step.tool] for step in plan.steps if step.tool in self.tools.specs]
+        if all(spec.effect == "none" and spec.source != "web" for spec in used):
+            return Occasion(request.now, call.workspace, id)  # what only reads here needs no licence
         owner = Owner(frozenset({self.settings.owner.email.lower()} - {""}), self.monitor.known_addresses(call).names)
         warrant = Warrant.of(request, self._known_tools, owner, plan)
         return Occasion(request.now, call.workspace, id, warrant)

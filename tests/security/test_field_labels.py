@@ -9,8 +9,9 @@ import pytest
 from hearth.acting.executor import Executor
 from hearth.config import OrderedRule, When
 from hearth.guard.approval import YesApprover
+from hearth.guard.judging import Occasion
 from hearth.guard.labels import label_of, vouched
-from hearth.guard.monitor import Monitor, Occasion
+from hearth.guard.monitor import Monitor
 from hearth.guard.policy import Policy, Rule
 from hearth.guard.records import Records
 from hearth.protocols import CallContext, Reply

@@ -13,9 +13,10 @@ from hearth.config import OrderedRule, Rate
 from hearth.errors import BadResult, DeniedError, NotFound, NotInEnum, StoreFullError, ToolCrashed, WrongType
 from hearth.functions import FunctionTool, Sink, tool
 from hearth.guard.approval import RefusingApprover
+from hearth.guard.judging import Occasion
 from hearth.guard.labels import Value
 from hearth.guard.licence import KnownTools
-from hearth.guard.monitor import MAX_ALLOWED_PLANS, Monitor, Occasion
+from hearth.guard.monitor import MAX_ALLOWED_PLANS, Monitor
 from hearth.guard.policy import Policy, Rule
 from hearth.guard.warrant import Warrant
 from hearth.protocols import CallContext, Reply

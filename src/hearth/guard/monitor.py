@@ -13,41 +13,26 @@ executor's part), and code in this process that calls a tool's function itself.
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 from hearth.errors import DeniedError, HearthError, NotFound, NotInEnum, ToolCrashed
 from hearth.functions import from_plain
-from hearth.guard import labelling
 from hearth.guard.address_book import KnownAddresses
-from hearth.guard.approval import UNFORESEEN, difference, question
-from hearth.guard.conditions import Circumstances
+from hearth.guard.approval import difference, question
 from hearth.guard.consents import Consent, is_fixed
 from hearth.guard.injection import InjectionReader
+from hearth.guard.judging import NEVER_CONSENTED, Judge, Occasion
+from hearth.guard.labelling import Labelling
 from hearth.guard.labels import StepLabels, Value, join_all, refs_in
-from hearth.guard.policy import Decision, Judgement, Policy, literal, stranger_reason, strictest
+from hearth.guard.policy import Decision, Judgement, Policy, literal, strictest
 from hearth.guard.records import Records
 from hearth.guard.results import checked
-from hearth.guard.warrant import Warrant
-from hearth.protocols import Approver, CallContext, Cause, Reply, Tool, Workspace
+from hearth.protocols import Approver, CallContext, Cause, Reply, Tool
 from hearth.types import Argument, Asked, Parameter, Plain, Plan, Ref, Ruling, Step, ToolSpec
 
 MAX_ALLOWED_PLANS = 64
 """Allowed plans are remembered until so many newer ones were allowed."""
-NEVER_CONSENTED = frozenset({"repair"})
-"""Rules that ask each time, whatever was answered for good."""
-
-
-@dataclass(frozen=True, slots=True)
-class Occasion:
-    """What the guard knows of the request that a plan serves."""
-
-    now: dt.datetime
-    workspace: Workspace
-    episode: str = ""
-    warrant: Warrant | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -97,8 +82,8 @@ class Monitor:
         self.specs: Mapping[str, ToolSpec] = {name: tool.spec for name, tool in self._tools.items()}
         """The registered tools as everyone else may see them."""
         self._parameters: dict[str, dict[str, Parameter]] = {}
-        self._sinks = {name: tuple(p.name for p in spec.parameters if p.is_sink) for name, spec in self.specs.items()}
-        self._labelling = labelling.Labelling(self.specs, self._records)
+        self._labelling = Labelling(self.specs, self._records)
+        self._judge = Judge(self.specs, policy, self._records, self._labelling)
         self._asked: list[Asked] = []
 
     # ── Ruling ────────────────────────────────────────────────────────────────────────────────────────────
@@ -121,7 +106,9 @@ class Monitor:
             n_consented, agreed = len(before.steps), before.agreed
         if occasion is None and before is not None:
             occasion = before.occasion
-        judgement = self.judge(plan, n_consented, occasion)
+        elif occasion is not None and occasion.warrant is None:
+            self._labelling.forget_book()  # the owner may have changed contacts since the last request
+        judgement = self._judge.of_plan(plan, n_consented, occasion)
         ruling = judgement.ruling
         kept: dict[int, frozenset[str]] = dict(before.kept) if before is not None and n_consented else {}
         if ruling.verdict == "ask":
@@ -136,18 +123,6 @@ class Monitor:
         if ruling.verdict == "allow":
             self._remember(plan, judgement, agreed, occasion, kept)
         return ruling
-
-    def judge(self, plan: Plan, n_consented: int = 0, occasion: Occasion | None = None) -> Judgement:
-        """What policy, warrant and standing consents say of `plan`, before the owner is asked. Nothing is asked."""
-        judgement = self._policy.judge(plan, self.specs, n_consented, self._circumstances(plan, occasion))
-        if not judgement.steps or occasion is None:
-            return judgement
-        decisions = tuple(
-            decision if index < n_consented else self._with_occasion(plan, index, decision, judgement, occasion)
-            for index, decision in enumerate(judgement.decisions)
-        )
-        steps = tuple(decision.ruling for decision in decisions)
-        return replace(judgement, ruling=strictest(steps), steps=steps, decisions=decisions)
 
     def readmit(self, plan: Plan, recorded: Ruling, occasion: Occasion | None = None) -> Ruling:
         """Take up a plan again that was allowed before a crash; nobody is asked twice, but a rule that now denies does.
@@ -172,46 +147,6 @@ class Monitor:
         """The questions put to the owner since this was last called."""
         asked, self._asked = tuple(self._asked), []
         return asked
-
-    def _with_occasion(
-        self, plan: Plan, index: int, decision: Decision, judgement: Judgement, occasion: Occasion
-    ) -> Decision:
-        """A step's decision after looking at the request's warrant and at what was answered for good."""
-        step = plan.steps[index]
-        spec = self.specs[step.tool]
-        values = {
-            name: Value(literal(value), judgement.labels[index].arguments[name])
-            for name, value in step.arguments.items()
-            if not refs_in(value)
-        }
-        is_known = len(values) == len(step.arguments)
-        if is_known and decision.ruling.verdict == "allow" and occasion.warrant is not None and spec.effect != "none":
-            warranted = occasion.warrant.judge(step.tool, values)
-            if warranted.verdict != "allow":
-                decision = replace(decision, ruling=warranted)
-        if decision.ruling.verdict == "deny" or decision.ruling.rule in NEVER_CONSENTED:
-            return decision
-        rule = decision.ruling.rule
-        is_fixed_known = all(p.name in values for p in spec.parameters if p.name in step.arguments and is_fixed(p))
-        consents = self._records.consents
-        consent = consents.find(spec, values, rule, occasion.now) if is_fixed_known else None
-        if consent is not None and (consent.verdict == "deny" or (decision.ruling.verdict == "ask" and is_known)):
-            return replace(decision, ruling=_by_consent(consent.number, consent.verdict), possible=())
-        if decision.ruling.verdict == "ask" and not is_known and consents.may_cover(spec.name, rule, occasion.now):
-            allowed = Ruling("allow", f"you may have agreed to this for good ({spec.name})", "consent.open")
-            return replace(decision, ruling=allowed, possible=(*decision.possible, decision.ruling))
-        return decision
-
-    def _circumstances(self, plan: Plan, occasion: Occasion | None) -> dict[str, Circumstances]:
-        """By tool, what rules ask beside the arguments; only for tools that have such rules."""
-        if occasion is None:
-            return {}
-        tools = {step.tool for step in plan.steps if step.tool in self.specs and self._policy.needs_values(step.tool)}
-        return {tool: self._circumstances_of(tool, occasion.now, occasion.workspace) for tool in tools}
-
-    def _circumstances_of(self, tool: str, now: dt.datetime, workspace: Workspace) -> Circumstances:
-        counts = self._records.counts.within(tool, self._policy.rates(tool), now)
-        return Circumstances(now, self._labelling.book(workspace, now), counts)
 
     def _ask(self, text: str, ruling: Ruling) -> Reply:
         reply = self._approver.approve(text, ruling)
@@ -283,83 +218,20 @@ class Monitor:
         confirmed = allowed.confirmed.get(index)
         if confirmed is not None and confirmed == {name: value.data for name, value in arguments.items()}:
             return Ruling("allow", "you agreed to these values", "confirmed")
-        spec = self.specs[step.tool]
-        rulings = self._rulings(allowed, index, step, spec, arguments, context)
+        is_agreed = index in allowed.agreed
+        warrant = allowed.occasion.warrant if allowed.occasion is not None else None
+        found = self._judge.against(
+            step, allowed.labels[index], arguments, context, is_agreed=is_agreed, warrant=warrant
+        )
+        if found.consent is not None:
+            allowed.consents[index] = found.consent
+        rulings = found.rulings
         if not rulings:
             return Ruling("allow", "as it was allowed", "plan")
         ruling = strictest(rulings)
         if ruling.verdict == "ask":  # the most telling reason alone; what is asked always is not one
             ruling = next((r for r in rulings if r.rule != "default"), rulings[0])
         return ruling
-
-    def _rulings(
-        self,
-        allowed: _Allowed,
-        index: int,
-        step: Step,
-        spec: ToolSpec,
-        arguments: Mapping[str, Value],
-        context: CallContext,
-    ) -> list[Ruling]:
-        """What speaks against a call with these values; nothing when it is as it was agreed to."""
-        rulings: list[Ruling] = []
-        warrant = allowed.occasion.warrant if allowed.occasion is not None else None
-        resolved: Mapping[str, Value] = arguments
-        if self._sinks[spec.name]:
-            resolved = self._labelling.resolved(spec, arguments, context)
-            if (fault := self._sink_fault(allowed, index, spec, resolved)) is not None:
-                rulings.append(fault)
-        if self._policy.needs_values(spec.name):
-            known = self._circumstances_of(spec.name, context.now, context.workspace)
-            ruling = self._policy.judge_call(spec, resolved, known).ruling
-            if ruling.verdict == "deny" or (ruling.verdict == "ask" and index not in allowed.agreed):
-                rulings.append(ruling)
-        elif index not in allowed.agreed and spec.effect != "none":
-            ruling = self._policy.rule_tool(spec)
-            if ruling.verdict == "ask":  # a standing consent allowed the plan, perhaps not for these values
-                rulings.append(ruling)
-        is_agreed = index in allowed.agreed
-        if warrant is not None and step.refs():  # literals were judged with the plan
-            ruling = warrant.judge(spec.name, arguments)
-            if ruling.verdict != "allow" and not (is_agreed and ruling.rule == "warrant.licence"):
-                rulings.append(ruling)
-        return [
-            r for r in rulings if r.verdict == "deny" or not self._is_consented(allowed, index, resolved, r, context)
-        ]
-
-    def _is_consented(
-        self, allowed: _Allowed, index: int, arguments: Mapping[str, Value], ruling: Ruling, context: CallContext
-    ) -> bool:
-        spec = self.specs[allowed.steps[index].tool]
-        consent = self._records.consents.find(spec, arguments, ruling.rule, context.now)
-        if consent is None or consent.verdict != "allow":
-            return False
-        allowed.consents[index] = consent
-        return True
-
-    def _sink_fault(
-        self, allowed: _Allowed, index: int, spec: ToolSpec, arguments: Mapping[str, Value]
-    ) -> Ruling | None:
-        """Why a value that decides where data goes is not one that was foreseen."""
-        labels = allowed.labels[index]
-        for name in self._sinks[spec.name]:
-            value = arguments.get(name)
-            if value is None:
-                continue
-            expected = labels.expected(name).strangers
-            came_from = f"{name!r} of {spec.name} decides where data goes; its value comes from "
-            if unforeseen := value.label.strangers - expected:
-                if names := self._labelling.unconfirmed_names(value.data):
-                    said = (
-                        f"{names[0]!r} in your contacts turned up without you, so its address is a stranger's until you"
-                    )
-                    return Ruling("ask", f"{said} confirm it (`hearth policy contacts`)", UNFORESEEN)
-                said = f"{', '.join(sorted(unforeseen))}, which was not foreseen when the plan was allowed"
-                return Ruling("ask", came_from + said, UNFORESEEN)
-            if value.label.strangers and index not in allowed.agreed:
-                said = f"{', '.join(sorted(value.label.strangers))}, and is not in your contacts"
-                return Ruling("ask", came_from + said, "label")
-        return None
 
     def confirm(
         self, plan: Plan, index: int, arguments: Mapping[str, Value], context: CallContext, ruling: Ruling
@@ -387,18 +259,13 @@ class Monitor:
             return Ruling("deny", f"{final.reason}: {ruling.reason}" if reply != "nobody" else final.reason, final.rule)
         return final
 
+    def judge(self, plan: Plan, occasion: Occasion | None = None) -> Judgement:
+        """What would be said of `plan` before the owner is asked. Nothing is asked."""
+        return self._judge.of_plan(plan, 0, occasion)
+
     def explain_call(self, tool: str, arguments: Mapping[str, Value], context: CallContext) -> Decision:
         """What would be said of one call with these values, whatever plan it stands in. Nothing is called or asked."""
-        spec = self.specs[tool]
-        resolved = self._labelling.resolved(spec, arguments, context)
-        decision = self._policy.judge_call(spec, resolved, self._circumstances_of(tool, context.now, context.workspace))
-        if decision.ruling.verdict != "allow":
-            return decision
-        for name in self._sinks[tool]:
-            if name in resolved and (strangers := sorted(resolved[name].label.strangers)):
-                asks = Ruling("ask", stranger_reason(name, tool, ", ".join(strangers)), "label")
-                return replace(decision, ruling=asks)
-        return decision
+        return self._judge.explain_call(tool, arguments, context)
 
     def known_addresses(self, context: CallContext) -> KnownAddresses:
         """The owner's contacts as the guard trusts them, read anew."""
@@ -548,10 +415,3 @@ def _crashed(tool: str, error: BaseException) -> ToolCrashed:
     message = str(error).strip().partition("\n")[0][:200]
     said = f": {message}" if message else ""
     return ToolCrashed(f"{tool!r} failed with {type(error).__name__}{said}; this is a fault of the tool, not of yours")
-
-
-def _by_consent(number: int, verdict: Literal["allow", "deny"]) -> Ruling:
-    said = "agreed to this for good" if verdict == "allow" else "said never to this"
-    return Ruling(
-        verdict, f"you {said} (consent {number}; `hearth policy consents` lists and revokes)", f"consent.{number}"
-    )
