@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 import re
+from dataclasses import replace
 from pathlib import Path
+from unittest.mock import ANY
 
 import pytest
 
@@ -124,16 +126,23 @@ def test_training_in_pieces_gives_the_same_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, values: Values
 ) -> None:
     monkeypatch.setattr(tagger_training, "Values", lambda _seed: values)
+    monkeypatch.setattr(tagger_training, "_POOL", 24)
     monkeypatch.setattr(tagger_training, "read_requests", lambda *_: (["set an alarm"], {}))
-    options = Options(n_steps=3, rank=2, batch_tokens=256)
+    options = Options(stages=((2, 1.0), (1, 0.5)), rank=2, batch_tokens=256)
     whole = train(tmp_path, options, tmp_path / "a", float("inf"))
     assert whole is not None
+    first = train(tmp_path, replace(options, stages=options.stages[:1]), tmp_path / "c", float("inf"))
+    assert first is not None
+    assert first[0] != whole[0]
+    assert train(tmp_path, options, tmp_path / "c", float("inf"), (1, first[0])) == (whole[0], ANY)
     found = None
     n_pieces = 0
+    clock = iter(range(1000))  # every look at it is a second later, so that a piece is a step or two
+    monkeypatch.setattr("hearth.learn.tagger_training.time.monotonic", lambda: next(clock))
     while found is None:
-        found = train(tmp_path, options, tmp_path / "b", 0.0)
+        found = train(tmp_path, options, tmp_path / "b", 1.5)
         n_pieces += 1
-    assert n_pieces == 3
+    assert n_pieces > 1
     assert found[0] == whole[0]
     assert not (tmp_path / "b").exists()
     adapter, _ = unpacked(found[0])

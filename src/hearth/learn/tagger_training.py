@@ -29,7 +29,7 @@ from hearth.learn.low_rank import LowRankEncoder
 from hearth.learn.tagger_examples import FORMS_FILE, Example, Sentences, Shares, without_names
 from hearth.learn.tagger_values import WORDS_FILE, Values
 from hearth.models.adapted import WIDTH, Array, load_tokenizer, load_weights
-from hearth.models.tagger import KINDS, N_SHAPES, TAGGER_FILE, WINDOW_TOKENS, Tokens, packed, tokens_of
+from hearth.models.tagger import KINDS, N_SHAPES, TAGGER_FILE, WINDOW_TOKENS, Tokens, packed, tokens_of, unpacked
 from hearth.plan_format import read_jsonl
 
 try:
@@ -43,13 +43,17 @@ _CLS, _SEP = 101, 102
 _POOL = 512
 """Examples drawn together and sorted by length, so that little is padding."""
 _IGNORED = -100
+_POOLS_OF_STAGE = 1_000_000
+"""Between the numbers of the first pools of two stages: no example is met twice."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
     seed: int = 1
     rank: int = 24
-    n_steps: int = 2400
+    stages: tuple[tuple[int, float], ...] = ((480, 1.0), (480, 0.6))
+    """Steps of each stage, and its learning rates as a share of those below; they rise at once and fall to nothing. A
+    stage begins with the file that the one before gave."""
     batch_tokens: int = 1024
     lr: float = 1e-3
     lr_plain: float = 4e-4
@@ -78,7 +82,16 @@ class TaggerModel(nn.Module):  # type: ignore[misc, unused-ignore]
         scores: Tensor = self.encoder(embedded, is_there) @ self.tag.T + self.tag_bias
         return scores
 
+    def load(self, data: bytes) -> None:
+        """Take over a tagger's file."""
+        adapter, heads = unpacked(data)
+        self.encoder.load_adapter(adapter)
+        with torch.no_grad():
+            for name, value in heads.items():
+                getattr(self, name).copy_(torch.from_numpy(value))
+
     def file(self) -> bytes:
+        """The tagger's file."""
         heads = {"shapes": self.shapes, "tag": self.tag, "tag_bias": self.tag_bias}
         return packed(self.encoder.adapter(), {k: v.detach().numpy() for k, v in heads.items()})
 
@@ -168,13 +181,32 @@ def is_kept_back(request: str) -> bool:
     return hashlib.sha256(request.encode()).digest()[0] % 5 == 0
 
 
-def train(plans: Path, options: Options, checkpoint: Path, piece_s: float) -> tuple[bytes, dict[str, object]] | None:
+@dataclass(slots=True)
+class Progress:
+    """How far training has come."""
+
+    stage: int = 0
+    step: int = 0
+    """Of the stage."""
+    pool: int = 0
+    """Of the stage: where the next batch comes from."""
+    batch: int = 0
+    loss: float = 0.0
+    """Smoothed."""
+    cpu_s: float = 0.0
+    """Of the pieces before this one."""
+
+
+def train(
+    plans: Path, options: Options, checkpoint: Path, piece_s: float, begun: tuple[int, bytes] | None = None
+) -> tuple[bytes, dict[str, object]] | None:
     """The tagger's file and its record, or nothing when the time of this piece is over.
 
     Args:
         plans: The folder with the public requests.
         checkpoint: Where what there is so far is kept between pieces; removed at the end.
         piece_s: How long to go on before it is kept.
+        begun: A stage to begin with, from 0, and the file that the one before gave.
     """
     torch.manual_seed(options.seed)
     torch.set_num_threads(options.n_threads)
@@ -182,46 +214,28 @@ def train(plans: Path, options: Options, checkpoint: Path, piece_s: float) -> tu
     requests, hashes = read_requests(plans, values)
     batches = Batches(Sentences(values, requests, options.shares), options)
     model = TaggerModel(load_weights(), options.rank)
-    optimizer = torch.optim.AdamW(
-        [
-            {"params": list(model.encoder.low.parameters()), "peak": options.lr},
-            {"params": list(model.encoder.plain.parameters()), "peak": options.lr_plain},
-            {"params": [model.shapes, model.tag, model.tag_bias], "peak": options.lr_heads},
-        ],
-        weight_decay=0.01,
-        betas=(0.9, 0.98),
-    )
-    step, pool, batch, smooth, cpu_s = 0, 0, 0, 0.0, 0.0
+    progress = Progress()
+    optimizer = _optimizer(model, options)
     if checkpoint.exists():
         kept = torch.load(checkpoint, weights_only=True)
         model.load_state_dict(kept["model"])
         optimizer.load_state_dict(kept["optimizer"])
-        step, pool, batch, smooth, cpu_s = kept["step"], kept["pool"], kept["batch"], kept["smooth"], kept["cpu_s"]
-    began, cpu_began = time.monotonic(), time.process_time()
-    for following, offset, rows in batches.after(pool, batch):
-        pool, batch = following, offset
-        if step == options.n_steps:
-            break
-        factor = min(1.0, (step + 1) / 60) * (1 - step / options.n_steps)
-        for group in optimizer.param_groups:
-            group["lr"] = group["peak"] * factor
-        loss = loss_of(model, rows)
-        loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
-        step += 1
-        value = float(loss.detach())
-        smooth = 0.98 * (smooth or value) + 0.02 * value
-        elapsed = time.monotonic() - began
-        if step % 50 == 0:
-            print(f"{elapsed:6.0f} s  step {step}  examples {pool * _POOL}  loss {smooth:.4f}", flush=True)
-        if elapsed > piece_s and step < options.n_steps:
-            spent = cpu_s + time.process_time() - cpu_began
-            state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "cpu_s": spent}
-            torch.save(state | {"step": step, "pool": pool, "batch": batch, "smooth": smooth}, checkpoint)
-            checkpoint.with_suffix(".npz").write_bytes(model.file())
+        progress = Progress(**kept["progress"])
+    elif begun is not None:
+        progress.stage = begun[0]
+        model.load(begun[1])
+    until, cpu_began = time.monotonic() + piece_s, time.process_time()
+    while True:
+        if not _go_on(model, optimizer, batches, options, progress, until):
+            progress.cpu_s += time.process_time() - cpu_began
+            state = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
+            torch.save(state | {"progress": dataclasses.asdict(progress)}, checkpoint)
             return None
+        if progress.stage + 1 == len(options.stages):
+            break
+        progress = Progress(progress.stage + 1, loss=progress.loss, cpu_s=progress.cpu_s)
+        model.load(model.file())
+        optimizer = _optimizer(model, options)
     checkpoint.unlink(missing_ok=True)
     for path in (FORMS_FILE, WORDS_FILE):
         hashes[path.name] = hashlib.sha256(path.read_bytes()).hexdigest()
@@ -232,13 +246,56 @@ def train(plans: Path, options: Options, checkpoint: Path, piece_s: float) -> tu
         "options": dataclasses.asdict(options),
         "data_sha256": hashes,
         "n_requests_without_names": len(requests),
-        "n_examples": pool * _POOL,
-        "final_loss": round(smooth, 5),
-        "cpu_s": round(cpu_s + time.process_time() - cpu_began, 1),
+        "n_examples_of_last_stage": progress.pool * _POOL,
+        "final_loss": round(progress.loss, 5),
+        "cpu_s": round(progress.cpu_s + time.process_time() - cpu_began, 1),
         "torch": torch.__version__,
         "faker": importlib.metadata.version("faker"),
     }
     return model.file(), record
+
+
+def _optimizer(model: TaggerModel, options: Options) -> torch.optim.Optimizer:
+    groups = [
+        {"params": list(model.encoder.low.parameters()), "peak": options.lr},
+        {"params": list(model.encoder.plain.parameters()), "peak": options.lr_plain},
+        {"params": [model.shapes, model.tag, model.tag_bias], "peak": options.lr_heads},
+    ]
+    return torch.optim.AdamW(groups, weight_decay=0.01, betas=(0.9, 0.98))
+
+
+def _go_on(
+    model: TaggerModel,
+    optimizer: torch.optim.Optimizer,
+    batches: Batches,
+    options: Options,
+    progress: Progress,
+    until: float,
+) -> bool:
+    """Train to the end of the stage, or until then; whether the end was reached."""
+    n_steps, share = options.stages[progress.stage]
+    first = progress.stage * _POOLS_OF_STAGE
+    for pool, batch, rows in batches.after(first + progress.pool, progress.batch):
+        if progress.step == n_steps:
+            return True
+        if time.monotonic() > until:
+            return False
+        progress.pool, progress.batch = pool - first, batch
+        factor = min(1.0, (progress.step + 1) / 60) * (1 - progress.step / n_steps)
+        for group in optimizer.param_groups:
+            group["lr"] = group["peak"] * share * factor
+        loss = loss_of(model, rows)
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        progress.step += 1
+        value = float(loss.detach())
+        progress.loss = 0.98 * (progress.loss or value) + 0.02 * value
+        if progress.step % 50 == 0:
+            left = f"{until - time.monotonic():.0f} s left" if until != float("inf") else ""
+            print(f"stage {progress.stage + 1}  step {progress.step}  loss {progress.loss:.4f}  {left}", flush=True)
+    raise AssertionError("batches never end")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -248,14 +305,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--checkpoint", type=Path, help="kept between pieces (beside --out)")
     parser.add_argument("--piece-s", type=float, default=float("inf"), help="stop after that long; run again to go on")
     defaults = Options()
-    parser.add_argument("--steps", type=int, default=defaults.n_steps)
+    parser.add_argument("--start-from", type=Path, help="file that an earlier stage gave")
+    parser.add_argument("--first-stage", type=int, default=1, help="with --start-from")
     parser.add_argument("--seed", type=int, default=defaults.seed)
     parser.add_argument("--rank", type=int, default=defaults.rank)
     parser.add_argument("--lr", type=float, default=defaults.lr)
     given = parser.parse_args(arguments)
-    options = Options(seed=given.seed, rank=given.rank, n_steps=given.steps, lr=given.lr)
+    options = Options(seed=given.seed, rank=given.rank, lr=given.lr)
+    begun = (given.first_stage - 1, given.start_from.read_bytes()) if given.start_from else None
     checkpoint = given.checkpoint or given.out.with_suffix(".checkpoint")
-    found = train(given.data, options, checkpoint, given.piece_s)
+    found = train(given.data, options, checkpoint, given.piece_s, begun)
     if found is None:
         print(f"kept {str(checkpoint)!r}; run the same command again to go on")
         return 3
