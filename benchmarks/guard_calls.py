@@ -21,6 +21,7 @@ from hearth.guard.monitor import Monitor
 from hearth.guard.policy import Policy, Rule
 from hearth.guard.provenance import Origin
 from hearth.guard.records import Records
+from hearth.guard.results import checked
 from hearth.guard.warrant import Warrant
 from hearth.registry import load_tools
 from hearth.store import Store
@@ -54,13 +55,19 @@ def find_mails(query: str) -> list[Mail]:
     return list(MAILS)
 
 
+@tool(source="message", origins={"id": FieldOrigin("device", ()), "sender": FieldOrigin("message")})
+def read_mail(id: str) -> Mail:
+    """Read a mail."""
+    return MAILS[0]
+
+
 @tool(effect="send")
 def post(to: Annotated[list[EmailAddress], Sink], text: str = "") -> int:
     """Post a text."""
     return len(to)
 
 
-TOOLS: Mapping[str, FunctionTool] = {t.spec.name: t for t in (look_up, find_mails, post)}
+TOOLS: Mapping[str, FunctionTool] = {t.spec.name: t for t in (look_up, find_mails, read_mail, post)}
 SPECS = {name: t.spec for name, t in TOOLS.items()}
 
 
@@ -103,6 +110,11 @@ def monitor() -> dict[str, object]:
                 look = {"name": Value("Anna", OWNER)}
                 rows["read_text"] = per_call_us(lambda: guard.call(plan, 0, look, context))  # noqa: B023
                 find = {"query": Value("x", OWNER)}
+                rows["read_10_mails_type_check_alone"] = per_call_us(lambda: checked(list(MAILS), SPECS["find_mails"]))
+                one = Plan((Step("read_mail", {"id": "m0"}),))
+                _allow(guard, one, context)
+                read = {"id": Value("m0", OWNER)}
+                rows["read_1_mail"] = per_call_us(lambda: guard.call(one, 0, read, context))  # noqa: B023
                 rows["read_10_mails"] = per_call_us(lambda: guard.call(plan, 1, find, context))  # noqa: B023
             send = {"to": plain, "text": text}
             rows[f"send_{name}"] = per_call_us(lambda: guard.call(plan, 2, send, context))  # noqa: B023
