@@ -4,7 +4,8 @@ Every finder reads a plain text (`plain.Plain.text`) and its words, and takes ti
 Covered: e-mail (also `name [at] host [dot] org`), web addresses and bare domains, IP and MAC addresses, phone numbers
 of any country with a `+`, of the owner's country and of those around it without, IBANs in any case and spacing, cards
 and any 13 to 19 digits, national numbers whose form is plain or whose cue is said, accounts, passports, licences,
-plates and keys after their cue words in English, German, French, Spanish, Italian, Dutch and Portuguese, coordinates, dates.
+plates and keys after their cue words in English, German, French, Spanish, Italian, Dutch and Portuguese,
+coordinates, dates.
 Not covered: numbers written as words, a short number without a cue or a telling form, handles of social networks.
 Order, invoice and tracking numbers are left alone: they tell a shop who somebody is, and nobody else.
 """
