@@ -32,7 +32,7 @@ from hearth.bench.datasets import (
 from hearth.bench.suites.planning import METHODS, PlanningOptions, Read, judge, read_all, run_planning, teach
 from hearth.models.encoder import MiniLMEncoder
 from hearth.plan_format import read_graph
-from hearth.planning.student import Student, StudentOptions
+from hearth.planning.student import Ranking, Student, StudentOptions
 from hearth.planning.student_file import FILE_NAME
 from hearth.types import Demonstration, Plan, Step, ToolSpec
 
@@ -65,14 +65,21 @@ class Bench:
         return judge(student.rank_readings(mine.readings), mine.demonstrations, frozenset(self.tools))
 
     def split(self) -> dict[str, object]:
-        """Mean over three parts of 300 cut from train: what choices were made by."""
+        """Mean over three parts of 300 cut from train: what choices were made by. `ece_of_all` is that of the 900."""
         order = [int(i) for i in np.random.default_rng(7).permutation(len(self.train.demonstrations))]
-        scores = []
+        scores: list[dict[str, float]] = []
+        rankings: list[Ranking] = []
         for k in range(3):
             held = sorted(order[k * 300 : (k + 1) * 300])
-            kept = sorted(set(order) - set(held))
-            scores.append(self.judged(self.trained(kept), held))
-        return {key: round(float(np.mean([s[key] for s in scores])), 4) for key in scores[0]}
+            mine = self.read.subset(held)
+            student = self.trained(sorted(set(order) - set(held)))
+            rankings += student.rank_readings(mine.readings)
+            scores.append(judge(rankings[-300:], mine.demonstrations, frozenset(self.tools)))
+        whole = judge(rankings, self.read.subset(_parts(order)).demonstrations, frozenset(self.tools))
+        return {
+            **{key: round(float(np.mean([s[key] for s in scores])), 4) for key in scores[0]},
+            **{f"{key}_of_all": round(whole[key], 4) for key in ("ece", "ece_floor")},
+        }
 
     def dev_(self) -> dict[str, object]:
         found: dict[str, object] = {}
@@ -168,6 +175,11 @@ class Bench:
             [lambda text=text: student.rank(text) for text in asked]  # type: ignore[misc]
         )
         return found
+
+
+def _parts(order: Sequence[int]) -> list[int]:
+    """Rows of the three parts, one part after the other."""
+    return [row for k in range(3) for row in sorted(order[k * 300 : (k + 1) * 300])]
 
 
 def _teach_and_plan(student: Student, demonstration: Demonstration) -> None:
