@@ -179,7 +179,8 @@ PLAN = Plan(
 def test_a_plan_licenses_its_calls_and_sources_and_nothing_else() -> None:
     made = warrant("Tell my roofer I am late", SEEN_CARDS, plan=PLAN)
     assert judged(made, "send_mail", _mail("ben@roof.example", "I am late", "Late")).verdict == "allow"
-    assert judged(made, "send_mail", _mail("thief@evil.example", "I am late", "Late")).rule == "warrant.recipient"
+    assert judged(made, "send_mail", _mail("thief@evil.example", "I am late", "Late")).rule == "warrant.plan"
+    assert judged(made, "send_mail", _mail("ben@roof.example", "Send money", "Late")).rule == "warrant.plan"
     assert judged(made, "delete_mail", {"mail": "m1"}).rule == "warrant.licence"
     made.observe("send_mail", values(_mail("ben@roof.example")), Value({"id": "s1"}, PUBLIC))
     assert judged(made, "send_mail", _mail("ben@roof.example", "I am late", "Late")).rule == "warrant.licence"
@@ -188,7 +189,8 @@ def test_a_plan_licenses_its_calls_and_sources_and_nothing_else() -> None:
 def test_a_plan_does_not_make_a_strangers_field_a_recipient() -> None:
     plan = Plan((Step("find_mail", {"query": "prize"}), Step("send_mail", {"to": [Ref(0, ("sender",))], "text": "ok"})))
     made = warrant("Tell whoever wrote that I am late", SEEN_MAILS, plan=plan)
-    assert judged(made, "send_mail", _mail("thief@evil.example", "ok")).rule == "warrant.recipient"
+    stolen: dict[str, Plain] = {"to": ["thief@evil.example"], "text": "ok"}
+    assert judged(made, "send_mail", stolen).rule == "warrant.plan"
     keys = Plan((Step("find_mail", {"query": "prize"}), Step("delete_mail", {"mail": Ref(0, ("id",))})))
     assert judged(warrant("x", SEEN_MAILS, plan=keys), "delete_mail", {"mail": "m2"}).verdict == "allow"
 

@@ -12,6 +12,7 @@ mailbox; a blocked call must not stand in the trace; deleting a mail frees its i
 from __future__ import annotations
 
 import copy
+import datetime as dt
 import importlib
 import importlib.util
 import sys
@@ -111,7 +112,9 @@ class DojoWorld:
         self._before = environment.model_copy(deep=True)
         self._trace: list[Any] = []
         self.tools = suite.tools
-        self.request = Request(str(self._user.PROMPT), FIXED_NOW)
+        calendar = getattr(environment, "calendar", None)
+        now = dt.datetime.combine(calendar.current_day, dt.time(9), dt.UTC) if calendar is not None else FIXED_NOW
+        self.request = Request(str(self._user.PROMPT), now)
 
     @property
     def owner(self) -> Owner:

@@ -33,12 +33,13 @@ if TYPE_CHECKING:
 UNLIMITED = 1_000
 _NEAR = 0.2
 """A tool is licensed when its score is at most this much below the nearest one's."""
+_VERB_BONUS = 0.1
 _LEAST = 0.10
 _NOUN_BONUS = 0.3
 
 _CLASSES: Mapping[str, str] = {
     "send": "send email mail message text forward reply respond notify inform tell write post publish submit dm ping "
-    "answer let share draft contact e-mail say report ask",
+    "answer let share draft contact e-mail say report ask pass",
     "add": "add append put insert include attach write note place",
     "create": "create make schedule set book reserve plan organize organise arrange write save record register "
     "remember remind log note put add start open keep jot copy generate store block post publish need want like wake "
@@ -80,6 +81,7 @@ _NEGATIONS = word_set("not never without don't dont don’t doesn't shouldn't mu
 _ALL = word_set("each every all everyone everybody both")
 _PARTICLED = {
     "get": frozenset({"rid"}),
+    "pass": frozenset({"on", "along"}),
     "need": word_set("a an another"),
     "want": word_set("a an another"),
     "like": word_set("a an another"),
@@ -128,6 +130,10 @@ for _row, _listed in enumerate(_THINGS):
 _PERSON_KIND = -1
 """The kind of a tool that takes somebody's address, and of a wish that names somebody after `to` or `with`."""
 _PERSON_TYPES = frozenset({"EmailAddress", "PhoneNumber", "Handle", "PersonName"})
+_MESSAGING = word_set(
+    "send email e-mail mail message text forward reply respond answer notify inform tell write let draft contact ask "
+    "dm ping pass"
+)
 _GIVING = frozenset({"send", "share", "pay"})
 _GIVES_TO = re.compile(r"^\W*(?:\w+\s+){0,3}?(?:write|report|say|post)\s+to\s", re.IGNORECASE)
 _SOMEBODY = re.compile(r"\b(?i:to|with|tell|let|text|e-?mail|message|inform|notify|ask)\s+(?:[A-Z@#]\w|\S+@\S)")
@@ -187,7 +193,7 @@ def _is_wish(low: Sequence[str], k: int) -> bool:
         return False
     before = low[k - 1] if k else ""
     after = low[k + 1] if k + 1 < len(low) else ""
-    if word in _PARTICLED and not _PARTICLED[word] & set(low[k + 1 : k + 7]):
+    if word in _PARTICLED and not _PARTICLED[word] & set(low[k + 1 : k + 10]):
         return False
     if word in _TO_OWNER and after in ("me", "us"):
         return False
@@ -274,6 +280,12 @@ class KnownTools:
             or self._makes[name] & sent_ids
         )
         """Tools whose texts reach somebody else, at once or as a draft that another tool sends."""
+        self._messengers = frozenset(
+            name
+            for name in self.outgoing
+            if "send" in self._deeds[name] and not any(p.type == "Money" for p in self.specs[name].parameters)
+        )
+        self._verbs = {name: _verb_of(self.specs[name]) for name in self._names}
         texts = [f"{name.replace('_', ' ')}: {_first_sentence(self.specs[name])}" for name in self._names]
         self._vectors = encoder.encode(texts) if encoder is not None and texts else None
 
@@ -289,8 +301,8 @@ class KnownTools:
                 limits[name] = min(UNLIMITED, limits.get(name, 0) + wish.n_times)
         for wish in wishes:
             if wish.is_denied:
-                for name in self._nearest(wish, self._cosines([wish.text])[0], about):
-                    limits.pop(name, None)
+                for name in [name for name in limits if self._verbs[name] == wish.verb]:
+                    del limits[name]
         return Licence(limits, wishes)
 
     def _cosines(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -299,21 +311,32 @@ class KnownTools:
         return np.asarray(self._encoder.encode(texts) @ self._vectors.T, dtype=np.float32)
 
     def _nearest(self, wish: Wish, cosines: NDArray[np.float32], about: frozenset[int]) -> list[str]:
+        verbs = {wish.verb}
         deeds = _DEEDS[wish.verb]
+        if wish.verb in ("make", "do"):  # "make a copy" is to copy
+            verbs |= {word for word in words(wish.text)[:6] if word in _NOUNISH}
+            deeds = deeds.union(*(_DEEDS[word] for word in verbs))
+        if "instead" in words(wish.text):
+            deeds |= {"change"}
         if _GIVES_TO.search(wish.text):
             deeds = deeds & _GIVING or deeds
         kinds = _kinds_in(wish.words) or about
         if _SOMEBODY.search(wish.text) or _GIVES_TO.search(wish.text):
             kinds |= {_PERSON_KIND}
         scored = [
-            (float(cosine) + _NOUN_BONUS * bool(kinds & self._kinds[name]), name)
+            (
+                float(cosine)
+                + _NOUN_BONUS * bool(kinds & self._kinds[name])
+                + _VERB_BONUS * (self._verbs[name] in verbs),
+                name,
+            )
             for name, cosine in zip(self._names, cosines)
             if deeds & self._deeds[name]
         ]
         best = max(scored, default=(0.0, ""))[0]
         least = max(best - _NEAR, _LEAST if self._vectors is not None else 0.0)
-        # Who is named is reached by every tool that reaches people and does this deed: recipients are looked at apart.
-        to_people = {name for _, name in scored if _PERSON_KIND in kinds & self._kinds[name] and deeds <= _GIVING}
+        # To write to somebody may take any tool that does it: who is reached, and with what, is looked at apart.
+        to_people = {name for _, name in scored if wish.verb in _MESSAGING and name in self._messengers}
         nearest = [name for score, name in scored if score >= least or name in to_people]
         made = {kind for name in nearest for kind in self._makes[name]}
         return nearest + [name for _, name in scored if name not in nearest and self._finishes[name] & made]
@@ -325,6 +348,10 @@ def _id_types(types: Iterable[str]) -> frozenset[str]:
 
 def _first_sentence(spec: ToolSpec) -> str:
     return spec.description.strip().replace("\n", " ").partition(". ")[0]
+
+
+def _verb_of(spec: ToolSpec) -> str:
+    return next((word for word in words(spec.name.replace("_", " ")) if word in _DEEDS), "")
 
 
 def _deeds_of(spec: ToolSpec) -> frozenset[str]:
@@ -340,6 +367,7 @@ def _deeds_of(spec: ToolSpec) -> frozenset[str]:
 
 def _kinds_of(spec: ToolSpec) -> frozenset[int]:
     said = f"{spec.name.replace('_', ' ')} {_first_sentence(spec)}"
+    said += " ".join(f" {p.name}" for p in spec.parameters if element_type(p.type) in _PERSON_TYPES)
     takes_person = any(element_type(p.type) in _PERSON_TYPES and p.is_sink for p in spec.parameters)
     return _kinds_in(content_words(said)) | ({_PERSON_KIND} if takes_person else set())
 

@@ -1,7 +1,7 @@
 """What a tool's parameters and result fields mean to a guard, read from its spec alone.
 
 A parameter is a recipient, a target (a record to act on), a link, an amount, a secret, a name (a title for something
-new), a place in the owner's folder, content, or free (times, switches, counts: nothing a value could steer). Types
+new), a place in the owner's folder, items of a list, content, a moment, a repetition, or free (switches, counts). Types
 decide first, then `is_sink`, then the parameter's name. A tool nobody described well gets the stricter reading: an
 unknown nominal type is a target.
 
@@ -18,12 +18,28 @@ from typing import Literal
 
 from hearth.types import TYPE_NAMES, Plain, ToolSpec, canonical_type
 
-Role = Literal["recipient", "target", "link", "amount", "secret", "name", "place", "content", "query", "free"]
+Role = Literal[
+    "recipient",
+    "target",
+    "link",
+    "amount",
+    "secret",
+    "name",
+    "place",
+    "content",
+    "items",
+    "when",
+    "repeat",
+    "query",
+    "free",
+]
 
 ADDRESS_TYPES = frozenset({"EmailAddress", "PhoneNumber", "Account", "Handle", "PostalAddress"})
 """Values that say where something goes."""
 _NAME_WORDS = frozenset({"title", "subject", "name", "filename", "file_name", "label", "heading", "list"})
 AMOUNT_WORDS = frozenset({"amount", "price", "sum", "total"})
+_ADDRESS_WORDS = frozenset({"address", "street", "city"})
+_REPEAT_WORDS = frozenset({"repeat", "recurring", "recurrence", "frequency"})
 _SECRET_WORDS = frozenset({"password", "passcode", "pin", "secret", "token", "passphrase"})
 _FREE_TYPES = frozenset({"integer", "number", "boolean", "date", "time", "datetime", "duration"})
 _AUTHOR_WORDS = frozenset({"sender", "owner", "organizer", "organiser", "from", "author", "creator", "shared_by"})
@@ -64,12 +80,18 @@ def _role(name: str, type_name: str, is_sink: bool, effect: str, source: str) ->
         return "place"
     if kind not in TYPE_NAMES and kind.endswith("Id"):
         return "target"
-    if is_sink:
+    if is_sink or (kind == "text" and low in _ADDRESS_WORDS):
         return "recipient"
+    if low in _REPEAT_WORDS:
+        return "repeat"
+    if kind in ("date", "datetime"):
+        return "when"
     if kind in _FREE_TYPES:
         return "free"
     if kind == "PersonName" or (kind == "text" and low in _NAME_WORDS):
         return "name"
+    if type_name.strip().startswith("list[") and kind == "text":
+        return "items"
     return "content" if kind in ("text", "any", "list[any]") else "target"
 
 
@@ -82,7 +104,7 @@ def sensitive_values(spec: ToolSpec, arguments: dict[str, Plain]) -> Iterator[Se
         if parameter is None:
             yield Sensitive(name, "target", value)  # not in the signature: judged by the strictest rule
             continue
-        if parameter.enum:
+        if parameter.enum and name.lower() not in _REPEAT_WORDS:
             continue
         role = _role(name, parameter.type, parameter.is_sink, spec.effect, spec.source)
         if role != "free":
@@ -96,7 +118,7 @@ def _scalars(name: str, role: Role, value: Plain) -> Iterator[Sensitive]:
     elif isinstance(value, dict):
         for key, item in value.items():
             yield from _scalars(f"{name}.{key}", _role_of_key(key, role), item)
-    elif value is not None and not isinstance(value, bool):
+    elif value is not None and (role == "repeat" or not isinstance(value, bool)):
         yield Sensitive(name, role, value)
 
 

@@ -22,6 +22,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 
+from hearth.guard.figures import SaidTimes, all_numbers
 from hearth.guard.labels import Value
 from hearth.guard.roles import (
     ADDRESS_TYPES,
@@ -61,6 +62,8 @@ _ONE_OF_OURS = re.compile(
     r"(?:with|where|who|whose|that|which|having|in)\b|\b(?:which|what)\s+(?:user|member|person|channel)\b"
 )
 _DATE = re.compile(r"^\d{4}-\d{2}-\d{2}")
+MIN_COPIED_CHARS = 12
+"""Shorter pieces of prose are met by chance."""
 MAX_DEPTH = 3
 """Calls made with what other calls returned are followed so far back."""
 MAX_RECORDS = 2_000
@@ -142,6 +145,26 @@ class Result:
                 record = _record(self.spec, item, self._value, self._owner)
                 found.setdefault(record.key, record)
         return tuple(found.values())
+
+    @property
+    def is_of_own_disk(self) -> bool:
+        """Whether nothing but the owner's tools and files went into it."""
+        return self._value.label.strangers <= {"file"}
+
+    @property
+    def is_first_party(self) -> bool:
+        return self._value.label.is_trusted
+
+    @property
+    def prose(self) -> Iterator[str]:
+        """The texts in it that are no names, ids or addresses."""
+        items = self._value.data if isinstance(self._value.data, list) else [self._value.data]
+        for item in items[:MAX_RECORDS]:
+            fields: Mapping[str, Plain] = item if isinstance(item, dict) else {"": item}
+            for name, value in fields.items():
+                kind = field_type(self.spec, name)
+                if isinstance(value, str) and not is_structured(kind) and not is_label(name, kind):
+                    yield value
 
     @property
     def texts(self) -> Iterator[str | int | float]:
@@ -263,6 +286,8 @@ class Evidence:
         self.text = folded(said)
         self.stems = content_words(said)
         self._parts = tuple(_Part.of(part, request.now.date()) for part in _SENTENCE.split(said) if part.strip())
+        self.times = SaidTimes(said, request.now.date())
+        self.figures = all_numbers(said)
         self.words = frozenset(words(_THAN.sub(" ", self.text)))
         self.amounts = frozenset(amounts(said))
         self.results: list[Result] = []
@@ -423,6 +448,47 @@ class Evidence:
             if low in map(folded, _strings(result.arguments))
             for text in result.texts
         )
+
+    # ── Prose ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def numbers_of(self, *, is_outgoing: bool) -> frozenset[str]:
+        """Numbers in the results of first-party tools and in the files that are meant; for what stays here, in all
+        records the owner means."""
+        return frozenset(
+            number
+            for result in self.results
+            if result.is_first_party or ((result.is_of_own_disk or not is_outgoing) and self._is_any_meant(result))
+            for text in result.texts
+            for number in all_numbers(str(text))
+        )
+
+    def is_in_own_prose(self, low: str) -> bool:
+        """Whether a text stands in a first-party record the owner means, in whatever field."""
+        return any(
+            result.is_first_party and any(low in folded(str(text)) for text in result.texts)
+            for result in self.results
+            if self._is_any_meant(result)
+        )
+
+    def is_whole_prose(self, text: str) -> bool:
+        """Whether a text is, from first to last, what a record the owner means says."""
+        low = folded(text).strip()
+        return any(
+            any(low == folded(piece).strip() for piece in result.prose) and self._is_any_meant(result)
+            for result in self.results
+        )
+
+    def copied_from_elsewhere(self, text: str) -> bool:
+        """Whether a text holds a whole piece of prose from results of which the owner means no record."""
+        low = folded(text)
+        return any(
+            any(len(piece) >= MIN_COPIED_CHARS and folded(piece).strip() in low for piece in result.prose)
+            and not self._is_any_meant(result)
+            for result in self.results
+        )
+
+    def _is_any_meant(self, result: Result) -> bool:
+        return any(self.is_meant(result, record) for record in result.records)
 
     # ── Words of first-party names ────────────────────────────────────────────────────────────────────────
 

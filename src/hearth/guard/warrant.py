@@ -38,6 +38,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from hearth.guard.figures import all_numbers, figures
 from hearth.guard.labels import Value
 from hearth.guard.licence import KnownTools, Licence, is_thing
 from hearth.guard.roles import ADDRESS_TYPES, AMOUNT_WORDS, Sensitive, element_type, sensitive_values
@@ -61,6 +62,17 @@ _IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?:[ ]?[A-Z0-9]{2,4}){3,8}\b", re.IGNORECASE
 _FILE_ENDINGS = word_set(
     "txt md pdf doc docx xls xlsx ppt pptx csv json xml html htm jpg jpeg png gif zip py ics vcf eml log"
 )
+_REPETITIONS: Mapping[str, frozenset[str]] = {
+    "dai": word_set("daily day everyday morning mornings evening evenings night"),
+    "week": word_set(
+        "weekly week weeks monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays "
+        "thursdays fridays saturdays sundays"
+    ),
+    "month": word_set("monthly month months"),
+    "year": word_set("yearly year annual annually birthday anniversary"),
+    "annual": word_set("yearly year annual annually birthday anniversary"),
+    "true": word_set("recurring repeat repeating repeated every each regular regularly daily weekly monthly yearly"),
+}
 _FILLERS = frozenset(map(stem, word_set("new update follow regarding summary hello hi thanks thank information info")))
 
 
@@ -124,9 +136,14 @@ class Warrant:
         if spec.effect != "none" and (reason := self._beyond_licence(tool)):
             return Ruling("ask", reason, "warrant.licence")
         plain = {name: value.data for name, value in arguments.items()}
+        if reason := self._misled(spec, plain):
+            return Ruling("ask", reason, "warrant.recipient")
+        if self._plan is not None and spec.effect != "none":
+            reason = self._judge_planned(self._plan, spec, plain)
+            if reason:
+                return Ruling("ask", reason, "warrant.plan")
+            return Ruling("allow", f"{tool} is called as planned", "warrant.plan")
         for one in sensitive_values(spec, plain):
-            if self._is_planned(tool, one):
-                continue
             if reason := self._fault(_Case(spec, one, plain)):
                 return Ruling("ask", reason, f"warrant.{self._rule_of(one, reason)}")
         return Ruling("allow", f"the request asks for {tool} with these values", "warrant")
@@ -155,20 +172,33 @@ class Warrant:
             return "self"
         return "target" if one.role == "place" else "link" if one.role == "content" else one.role
 
-    def _is_planned(self, tool: str, one: Sensitive) -> bool:
-        """Whether a plan made before any data was read holds this very value: then it comes from the request."""
-        if self._plan is None:
-            return False
-        name = one.parameter.partition(".")[0]
-        for step in self._plan.steps:
-            if step.tool == tool and name in step.arguments:
-                argument = step.arguments[name]
-                if one.value in _literals(argument):
-                    return True
-                refs = Step("", {name: argument}).refs()
-                if any(self._is_as_planned(self._plan.steps[ref.step].tool, ref, one) for ref in refs):
-                    return True
-        return False
+    # ── With a plan ───────────────────────────────────────────────────────────────────────────────────────
+
+    def _judge_planned(self, plan: Plan, spec: ToolSpec, arguments: dict[str, Plain]) -> str:
+        """Empty where some step of the plan is this call: the same literals, and what its references point at."""
+        reasons = [
+            self._differs(plan, step, spec, arguments)
+            for step in plan.steps
+            if step.tool == spec.name and step.arguments.keys() == arguments.keys()
+        ]
+        return min(reasons, key=len, default=f"no step of the plan calls {spec.name} with these arguments")
+
+    def _differs(self, plan: Plan, step: Step, spec: ToolSpec, arguments: dict[str, Plain]) -> str:
+        for name, value in arguments.items():
+            if not _matches(step.arguments[name], value):
+                return f"the plan has another {name} for {spec.name}"
+        for one in sensitive_values(spec, arguments):
+            argument = step.arguments.get(one.parameter.partition(".")[0])
+            if one.role not in ("recipient", "target", "place", "link", "amount", "secret") or one.value in _literals(
+                argument
+            ):
+                continue
+            refs = Step("", {"": argument}).refs()
+            if any(self._is_as_planned(plan.steps[ref.step].tool, ref, one) for ref in refs):
+                continue
+            if reason := self._fault(_Case(spec, one, arguments)):
+                return reason
+        return ""
 
     def _is_as_planned(self, tool: str, ref: Ref, one: Sensitive) -> bool:
         """Whether a value stands where the plan takes it from; what decides where data goes, in a trusted field."""
@@ -199,6 +229,14 @@ class Warrant:
                 return "" if self._evidence.names(case.text) else f"{case.one.parameter} is not in the request"
             case "name":
                 return self._name_fault(case)
+            case "items":
+                return self._items_fault(case)
+            case "when":
+                is_end = "end" in case.one.parameter or "until" in case.one.parameter
+                is_other = self._evidence.times.contradict(case.text, is_end=is_end)
+                return f"{case.shown} is not when the request says" if is_other else ""
+            case "repeat":
+                return self._repeat_fault(case)
             case "query":
                 is_said = self._evidence.says(case.text)
                 return "" if is_said else f"{case.shown} asks the web for words that are not the request's"
@@ -221,9 +259,15 @@ class Warrant:
 
     def _is_from_meant_record(self, low: str) -> bool:
         return any(
-            (atom.is_trusted or (atom.is_author and self._is_back)) and self._evidence.is_meant(result, record)
+            (atom.is_trusted or (atom.is_author and self._is_back and not self._is_in_anothers_name(record, low)))
+            and self._evidence.is_meant(result, record)
             for result, record, atom in self._evidence.holding(low)
         )
+
+    def _is_in_anothers_name(self, record: Record, low: str) -> bool:
+        """Whether a record bears the name of a contact whose address this is not."""
+        known = {folded(name) for name in self._owner.contacts.values()}
+        return low not in self._owner.contacts and any(title in known for title in record.titles)
 
     def _is_named_contact(self, low: str) -> bool:
         """Whether the request names the contact whose address this is, and by those words no other."""
@@ -296,13 +340,58 @@ class Warrant:
             return ""
         return f"{case.shown} is not in the request"
 
-    def _content_fault(self, case: _Case) -> str:
-        if case.spec.name not in self._tools.outgoing:
+    def _items_fault(self, case: _Case) -> str:
+        """Items of a list are the request's words, or stand in a record of the owner's that it means."""
+        strange = content_words(case.text) - self._evidence.stems
+        if strange and not self._evidence.is_in_own_prose(folded(case.text)):
+            return f"{case.shown} has words that are not the request's: {', '.join(sorted(strange)[:3])}"
+        return self._content_fault(case)
+
+    def _repeat_fault(self, case: _Case) -> str:
+        low = folded(case.text)
+        if low in ("none", "false", "never", "once", "0"):
             return ""
+        wanted = next((words for name, words in _REPETITIONS.items() if name in low), _REPETITIONS["true"])
+        return "" if wanted & self._evidence.words else f"{case.shown} is not what the request says"
+
+    def _content_fault(self, case: _Case) -> str:
+        evidence, is_outgoing = self._evidence, case.spec.name in self._tools.outgoing
+        if not is_outgoing and evidence.is_whole_prose(case.text):
+            return ""  # "save what she wrote": whole, and nothing leaves
         for found in _pointers(case.text):
             low = folded(found)
-            if not (self._evidence.names(found) or self._is_named_contact(low) or self._is_from_meant_record(low)):
+            if evidence.names(found) or self._is_named_contact(low) or self._is_from_meant_record(low):
+                continue
+            if is_outgoing or not evidence.is_in_own_prose(low):
                 return f"{case.shown} holds {found[:60]!r}, which is not in the request"
+        unsaid = [figure for figure in figures(case.text) if figure not in evidence.figures]
+        if unsaid:
+            known = evidence.numbers_of(is_outgoing=is_outgoing)
+            if unsaid := [figure for figure in unsaid if figure not in known]:
+                return f"{case.shown} holds the figure {unsaid[0]}, which is not in the request"
+        own = all_numbers(case.text)
+        if own and evidence.figures and not own & (evidence.figures | evidence.numbers_of(is_outgoing=is_outgoing)):
+            return f"{case.shown} has other numbers than the request"
+        if evidence.times.is_contradicted_by(case.text):
+            return f"{case.shown} names another time than the request"
+        if is_outgoing and evidence.copied_from_elsewhere(case.text):
+            return f"{case.shown} holds a text from a record that the request does not mean"
+        return ""
+
+    def _misled(self, spec: ToolSpec, arguments: Mapping[str, Plain]) -> str:
+        """A draft made by this request is sent where it says: its recipients are looked at like any others."""
+        for parameter in spec.parameters:
+            low = folded(str(arguments.get(parameter.name, "")))
+            if not parameter.is_sink or low not in self._created:
+                continue
+            for result, record, _ in self._evidence.holding(low):
+                if result.spec.effect == "none":
+                    continue
+                for atom in record.atoms:
+                    if atom.kind in ADDRESS_TYPES and not atom.is_author:
+                        case = _Case(spec, Sensitive(atom.field, "recipient", atom.value), arguments)
+                        if reason := self._recipient_fault(case):
+                            return reason
         return ""
 
 
@@ -329,6 +418,20 @@ def _ids_in(spec: ToolSpec, data: Plain) -> set[str]:
                 if is_id and element_type(kind) not in ADDRESS_TYPES and isinstance(item.get(name), str | int):
                     found.add(folded(str(item[name])))
     return found
+
+
+def _matches(argument: Argument, value: Plain) -> bool:
+    """Whether a value can be what stands in the plan: literals are equal, references are free."""
+    if isinstance(argument, Ref):
+        return True
+    if isinstance(argument, list):
+        if len(argument) == 1 and isinstance(argument[0], Ref):
+            return True  # a reference to several values
+        return isinstance(value, list) and len(argument) == len(value) and all(map(_matches, argument, value))
+    if isinstance(argument, dict):
+        is_record = isinstance(value, dict) and argument.keys() == value.keys()
+        return is_record and all(_matches(item, value[key]) for key, item in argument.items())  # type: ignore[index,call-overload]
+    return argument == value
 
 
 def _literals(argument: Argument) -> list[Argument]:

@@ -106,6 +106,7 @@ _MONTHS = (
 )  # fmt: skip
 _ISO_DAY = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
 _MONTH_DAY = re.compile(rf"\b({'|'.join(_MONTHS)})\s+(\d{{1,2}})(?:st|nd|rd|th)?\b")
+_THE_DAY = re.compile(r"\b(?:the|on)\s+(\d{1,2})(?:st|nd|rd|th)\b")
 _DAY_MONTH = re.compile(rf"\b(\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?({'|'.join(_MONTHS)})\b")
 
 
@@ -120,6 +121,12 @@ def days_said(text: str, today: dt.date) -> frozenset[str]:
     for number, name in enumerate(_WEEKDAYS):
         if said & {name, f"{name}s", f"{name}'s"}:
             found.add((today + dt.timedelta((number - today.weekday()) % 7)).isoformat())
+    if "next" in said:
+        found |= {(dt.date.fromisoformat(day) + dt.timedelta(7)).isoformat() for day in found if _is_day(day)}
+    for day in map(int, _THE_DAY.findall(low)):
+        for n_months in (0, 1):
+            year, month = divmod(today.year * 12 + today.month - 1 + n_months, 12)
+            found.add(f"{year}-{month + 1:02}-{day:02}")
     named = [(month, int(day)) for month, day in _MONTH_DAY.findall(low)]
     named += [(month, int(day)) for day, month in _DAY_MONTH.findall(low)]
     for month, day in named:
@@ -127,3 +134,11 @@ def days_said(text: str, today: dt.date) -> frozenset[str]:
             number = _MONTHS.index(month) + 1
             found |= {f"{year}-{number:02}-{day:02}" for year in (today.year, today.year + 1)}
     return frozenset(found)
+
+
+def _is_day(text: str) -> bool:
+    try:
+        dt.date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
