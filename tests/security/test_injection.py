@@ -10,9 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hearth.acting.answer import compose
+from hearth.acting.executor import Executor
 from hearth.errors import ConfigError
+from hearth.functions import tool
 from hearth.guard.injection import InjectionReader, suspected
 from hearth.guard.labels import ResultLabels, Value
+from hearth.guard.monitor import Monitor
+from hearth.guard.policy import Policy, Rule
 from hearth.guard.quoting import INJECTION
 from hearth.models.detector import (
     MAX_PIECES,
@@ -27,7 +32,11 @@ from hearth.models.detector import (
 )
 from hearth.models.encoder import MiniLMEncoder
 from hearth.models.scripted import HashEncoder
-from hearth.types import Label, Plain, ToolSpec
+from hearth.store import Store
+from hearth.testing import FIXED_NOW, FixedApprover, make_call
+from hearth.trace import Trace
+from hearth.types import Label, Plain, Plan, Ref, Request, Ruling, Step, StepResult, ToolSpec
+from hearth.workspace import Folder
 
 ORDINARY = (
     "Hi Nora, could you please send me the report by Friday? Bring the folder on Tuesday, too. See you at the station. Felix",
@@ -302,3 +311,59 @@ def test_the_own_ordinary_mails_are_not_flagged(detector: Detector) -> None:
     flagged = [text for text in texts if detector.is_flagged(detector.judge([text])[0])]
     assert len(texts) >= 80
     assert len(flagged) <= 2, flagged
+
+
+# ── Through the monitor and the executor ──────────────────────────────────────────────────────────────────
+
+
+@tool(source="message")
+def open_mail() -> dict[str, str]:
+    """Open a mail."""
+    return {"subject": "Your parcel", "text": f"{ORDINARY[1]}\n\n{ATTACKS[0]}"}
+
+
+@tool(source="message")
+def open_letter() -> dict[str, str]:
+    """Open a letter."""
+    return {"subject": "Your parcel", "text": ORDINARY[0]}
+
+
+@tool(effect="change")
+def keep(text: str) -> str:
+    """Keep a text."""
+    return text
+
+
+def ran(store: Store, folder: Folder, encoder: MiniLMEncoder, plan: Plan) -> tuple[StepResult, ...]:
+    tools = {t.spec.name: t for t in (open_mail, open_letter, keep)}
+    monitor = Monitor(tools, Policy({"keep": Rule("allow")}), FixedApprover(False), reader=InjectionReader(encoder))
+    trace = Trace(store)
+    executor = Executor(monitor, trace, lambda key, now: make_call(key, now, folder.for_call(key)), folder)
+    ruling = monitor.rule(plan)
+    assert ruling.verdict == "allow"
+    trace.begin(Request("x", FIXED_NOW), "e1")
+    trace.planned("e1", plan, None, ruling, 0.0)
+    try:
+        return executor.run("e1", plan, monitor.specs, FIXED_NOW)
+    finally:
+        executor.close()
+
+
+def test_a_flag_follows_what_is_made_of_the_text_and_is_said_in_the_answer(
+    store: Store, folder: Folder, encoder: MiniLMEncoder
+) -> None:
+    plan = Plan((Step("open_mail"), Step("keep", {"text": Ref(0, ("text",))})))
+    results = ran(store, folder, encoder, plan)
+    assert [r.status for r in results] == ["done", "done"]
+    assert all(INJECTION in r.label.sources for r in results)
+    assert [len(r.notices) for r in results] == [1, 0]
+    specs = {t.spec.name: t.spec for t in (open_mail, keep)}
+    answer = compose(plan, None, Ruling("allow", "a test"), results, specs, FIXED_NOW)
+    assert "reads like an instruction to me; I did not follow it" in answer.text
+    assert [call.result.notices for call in Trace(store).calls("e1") if call.result] == [r.notices for r in results]
+
+
+def test_an_ordinary_letter_is_said_as_it_is(store: Store, folder: Folder, encoder: MiniLMEncoder) -> None:
+    (result, kept) = ran(store, folder, encoder, Plan((Step("open_letter"), Step("keep", {"text": Ref(0, ("text",))}))))
+    assert result.notices == kept.notices == ()
+    assert INJECTION not in kept.label.sources
