@@ -146,3 +146,17 @@ def test_the_command_shows_the_plan_and_why(folder: Path) -> None:
     code, text = run("quarantine", "--state", str(folder), "--json")
     (one,) = json.loads(text)["quarantine"]
     assert (one["id"], one["task_nodes"][0]["task"]) == ("m", "send_mail")
+
+
+def test_release_needs_a_yes_and_drop_needs_an_id_that_is_there(folder: Path) -> None:
+    code, text = run("quarantine", "release", "m", "--state", str(folder))
+    assert code == 1
+    assert "tell ann@x.example that I am late" in text
+    with pytest.raises(NotFound):
+        run("quarantine", "release", "no such", "--state", str(folder), "--yes")
+    code, _ = run("quarantine", "release", "m", "--state", str(folder), "--yes")
+    assert code == 0
+    code, text = run("quarantine", "--state", str(folder))
+    assert text == "Nothing is in quarantine.\n"
+    with State.open(folder, ENCODER, options=OPTIONS) as state:
+        assert [entry.id for entry in state.buffer.set_aside("waiting")] == ["m"]
