@@ -51,7 +51,8 @@ def find_identifiers(text: str, words: Words, country: str = "", *, dates: bool 
     if _DOTTED.search(text):
         found += _sites(text)
         if _EXTENSION.search(text):
-            found += (Found(m.start(), m.end(), "file") for m in _FILE.finditer(text))
+            files = (m for m in _FILE.finditer(text) if not _ANY_FILE.fullmatch(m[0]))
+            found += (Found(m.start(), m.end(), "file") for m in files)
     n_colons = text.count(":")
     if n_colons > 1 or text.count("-") > 4:
         found += _machines(text, n_colons)
@@ -157,6 +158,13 @@ _FILE = re.compile(
     rf"[A-Za-z]:\\)?(?:[\w.~+@%-]{{1,100}}[/\\]){{0,12}}[\w(][\w.+@()-]{{0,120}}\.(?:{_EXTENSIONS})(?![\w@])",
     re.IGNORECASE,
 )
+_ANY_FILE = re.compile(
+    r"(?:example|sample|test|demo|image|img|photo|picture|pic|audio|video|file|document|doc|text|input|output|data|recording|"
+    r"song|music|movie|clip|speech|voice|sound|content|untitled|screenshot|logo|background|readme|index|report|notes|table|"
+    r"presentation|slides|invoice|summary)[\d_-]{0,6}\.\w{2,8}",
+    re.IGNORECASE,
+)
+"""Names that anybody's file has: they tell nothing, and plans need them."""
 _IPV4 = re.compile(r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?!\.?\d|[^\W\d_])(?:/\d{1,2}(?!\d))?")
 _IPV6 = re.compile(r"(?<![\w:.])(?:[0-9a-fA-F]{0,4}:){2,7}(?:[0-9a-fA-F]{0,4}|(?:\d{1,3}\.){3}\d{1,3})(?![\w:])")
 _MAC = re.compile(r"(?<![\w:-])(?:[0-9a-fA-F]{2}([:-]))(?:[0-9a-fA-F]{2}\1){4,6}[0-9a-fA-F]{2}(?![\w:-])")
@@ -648,7 +656,7 @@ def _number(text: str, start: int, end: int, cues: Cues, country: str) -> Iterat
     is_international = run[0] == "+" or (run[:2] == "(+") or (run[:2] == "00" and n >= 10)
     if not is_international:
         for pattern in _NATIONAL:
-            if pattern.fullmatch(run) and not (cue == "phone" and n in (10, 11)):
+            if pattern.fullmatch(run) and not (cue in ("phone", "number") and n in (10, 11)):
                 yield Found(start, end, "national_id")
                 return
         if n == 12 and (cue == "card" or (run.isdigit() and run[0] != "0" and not _is_counted(text, start, cue))):
@@ -664,8 +672,8 @@ def _number(text: str, start: int, end: int, cues: Cues, country: str) -> Iterat
         return
     if _is_counted(text, start, cue):
         return
-    is_cued = cue == "phone" or _AFTER_PHONE.match(text, end) is not None or _is_alone(text, start, end, n)
-    if is_cued and not is_international and _GROUPED.match(run) and cue != "phone":
+    is_cued = cue in ("phone", "number") or _AFTER_PHONE.match(text, end) is not None or _is_alone(text, start, end, n)
+    if is_cued and not is_international and _GROUPED.match(run) and cue not in ("phone", "number"):
         return
     if is_phone(run, country, is_cued=is_cued, is_international=is_international):
         yield Found(start, end, "phone")
@@ -705,7 +713,7 @@ def _cue_before(text: str, start: int, cues: Cues) -> str:
             continue
         if kind != "number":
             return kind
-        weak = "phone"
+        weak = "number"
     return weak
 
 

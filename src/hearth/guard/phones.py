@@ -69,8 +69,10 @@ def is_phone(run: str, country: str, *, is_cued: bool, is_international: bool) -
         return True
     if _NORTH_AMERICAN.match(run) or _DASHED.match(run):
         return True
-    if not 7 <= len(digits) <= 14 or _GROUPED.match(run):
+    if not 7 <= len(digits) <= 14:
         return False
+    if _GROUPED.match(run):  # 612 345 678 is an amount, too
+        return country in _NO_TRUNK and len(digits) >= 9 and _is_valid(bare, country)
     has_trunk = digits[0] == "0" or bare[0] == "("
     n_groups = len(re.findall(r"\d+", bare))
     if not has_trunk and not (country in _NO_TRUNK and len(digits) >= 8) and not (n_groups >= 3 and len(digits) >= 9):
