@@ -316,8 +316,8 @@ class Tool(Protocol):
 
 
 Reply = Literal["once", "always", "no", "never", "nobody"]
-"""What the owner says to a question: yes this time, yes to all like it (for a while), no, never; or that there is nobody
-to ask."""
+"""What the owner says to a question: yes this time, yes to all like it (for a while), no, never; or that there is
+nobody to ask."""
 
 
 class Approver(Protocol):

@@ -114,12 +114,21 @@ class Label:
 TRUSTED_SOURCES = frozenset({"owner", "device", "contacts"})
 """Sources that only the owner writes. Every other one, unknown names included, may be a stranger's."""
 UNTRUSTED_SOURCES = frozenset({"message", "web", "file", "sensor", "teacher", "model", "memory", "injection"})
-"""Sources that a stranger can write. Memory is one: what was remembered may have been a stranger's words. `injection` is
-no place but a suspicion: a text that reads like an instruction (`guard.injection`)."""
+"""Sources that a stranger can write. Memory is one: what was remembered may have been a stranger's words. `injection`
+is no place but a suspicion: a text that reads like an instruction (`guard.injection`)."""
 OWNER = Label(frozenset({"owner"}), frozenset())
 PUBLIC = Label()
 
 # ── Requests and what is known when planning ──────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A record of an earlier answer that the owner pointed at: "the second one"."""
+
+    kind: str
+    """Type of its id, e.g. `EventId`."""
+    id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +140,10 @@ class Request:
     """When it was asked, with time zone; all relative times are read against it."""
     id: str = ""
     """The caller's own name for it (a line of a file), kept in the trace; may be empty."""
+    said: str = ""
+    """What was typed, where `text` is its fuller reading after the request before."""
+    record: Record | None = None
+    """What of the last answer it is about."""
 
 
 @dataclass(frozen=True, slots=True)
