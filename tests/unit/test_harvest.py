@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from hearth.guard.quoting import INJECTION
 from hearth.learn.buffer import Buffer
 from hearth.learn.harvest import UNANSWERED, harvest, note, secret_in
 from hearth.learn.teacher import entry_from
@@ -17,6 +18,7 @@ from hearth.trace import StartedStep, Trace
 from hearth.types import (
     Answer,
     Episode,
+    Label,
     Parameter,
     Plan,
     Ref,
@@ -164,6 +166,24 @@ def test_a_recipient_from_a_strangers_text_is_not_learnt(store: Store) -> None:
     found = verdicts(store)
     assert found["a"] == ("no", "who gets what was taken from a stranger's text: find_mail (message)")
     assert found["b"][0] == "success"
+    (touched,) = harvest(store, TOOLS, LATER).touched
+    assert touched.id == "no:a"
+    assert "message" in touched.label.sources
+
+
+def test_what_was_made_of_text_that_reads_like_an_instruction_is_kept_apart(store: Store) -> None:
+    plan = Plan((Step("find_mail"), Step("add_note", {"text": Ref(0)})))
+    flagged, clean = episode("a", plan), episode("b", plan, text="note that mail")
+    label = Label(frozenset({"message", INJECTION}), frozenset())
+    results = (flagged.results[0], replace(flagged.results[1], label=label))
+    record(store, replace(flagged, results=results), clean)
+    found = harvest(store, TOOLS, LATER)
+    assert [(v.kind, v.reason) for v in found.verdicts if v.episode == "a"] == [
+        ("no", "text that reads like an instruction went into add_note")
+    ]
+    assert [entry.episode for entry in found.entries] == ["b"]
+    (touched,) = found.touched
+    assert INJECTION in touched.label.sources
 
 
 def test_the_contents_of_results_never_come_along(store: Store) -> None:
