@@ -555,7 +555,7 @@ _TABLE = re.compile(r"""\s*\[(?:\[\s*(rule)\s*\]|\s*policy\s*\.\s*["']?([^"'\]\s
 
 
 def _table_lines(text: str) -> dict[str, int]:
-    """Where tables of rules begin, by `policy.NAME` and `rule.N`. A header inside a text of several lines counts, too."""
+    """Where tables of rules begin, by `policy.NAME` and `rule.N`; also a header inside a text of several lines."""
     lines: dict[str, int] = {}
     n_rules = 0
     for number, line in enumerate(text.splitlines(), 1):
