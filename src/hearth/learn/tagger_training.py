@@ -51,7 +51,7 @@ _POOLS_OF_STAGE = 1_000_000
 class Options:
     seed: int = 1
     rank: int = 24
-    stages: tuple[tuple[int, float], ...] = ((480, 1.0), (480, 0.6))
+    stages: tuple[tuple[int, float], ...] = ((480, 1.0),)
     """Steps of each stage, and its learning rates as a share of those below; they rise at once and fall to nothing. A
     stage begins with the file that the one before gave."""
     batch_tokens: int = 1024

@@ -33,7 +33,7 @@ KINDS = ("person", "organisation", "place", "address", "group", "title", "age", 
 number, e-mail or web address of somebody."""
 NAMES = KINDS[:4]
 """What the tagger is for; of the other kinds patterns know more."""
-LEAST_CHANCE = 0.4
+LEAST_CHANCE = 0.15
 """Of a token being part of a name, from which on it is one."""
 
 _CLS, _SEP = 101, 102
