@@ -29,6 +29,7 @@ from hearth.bench.datasets import (
     read_tool_file,
     tool_split,
 )
+from hearth.bench.record import commit
 from hearth.bench.suites.planning import METHODS, PlanningOptions, Read, judge, read_all, run_planning, teach
 from hearth.models.encoder import MiniLMEncoder
 from hearth.plan_format import read_graph
@@ -234,13 +235,16 @@ def main() -> None:
         "noise": bench.noise,
         "cost": bench.cost,
     }
+    earlier: dict[str, str] = dict(results.get("commits", {}))  # type: ignore[call-overload]
     results = {name: section for name, section in results.items() if name in SECTIONS}
     for name in given.only.split(","):
         results[name] = run[name]()
         print(name, json.dumps(results[name])[:600], flush=True)
-    results["train_sha256"], results["dev_sha256"] = bench.train.sha256, bench.dev.sha256
-    after = os.times()
-    write_result("heads", results, seed=SEED, cpu_s=sum(after[:4]) - sum(cpu[:4]), wall_s=time.perf_counter() - started)
+        results["train_sha256"], results["dev_sha256"] = bench.train.sha256, bench.dev.sha256
+        earlier[name] = commit()
+        results["commits"] = dict(earlier)
+        cpu_s = sum(os.times()[:4]) - sum(cpu[:4])
+        write_result("heads", results, seed=SEED, cpu_s=cpu_s, wall_s=time.perf_counter() - started)  # once a section
 
 
 if __name__ == "__main__":
