@@ -55,6 +55,7 @@ class Sensitive:
     value: Plain
 
 
+@cache
 def element_type(name: str) -> str:
     """The type inside `list[…]`, in Hearth's spelling."""
     name = name.strip()

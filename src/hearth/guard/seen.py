@@ -113,13 +113,15 @@ class Record:
     measures: Mapping[str, float]
     dates: Mapping[str, str]
     is_incoming: bool
+    key: tuple[str, str]
+    """Its kind and its id, or all its values where it has none."""
 
-    @property
-    def key(self) -> tuple[str, str]:
-        for atom in self.atoms:
-            if atom.field.lower() in ("id", "id_") or atom.field.lower().endswith("_id"):
-                return self.kind, atom.value
-        return self.kind, "|".join(atom.value for atom in self.atoms) or "|".join(self.titles)
+
+def _key_of(kind: str, atoms: Sequence[Atom], titles: Sequence[str]) -> tuple[str, str]:
+    for atom in atoms:
+        if atom.field.lower() in ("id", "id_") or atom.field.lower().endswith("_id"):
+            return kind, atom.value
+    return kind, "|".join(atom.value for atom in atoms) or "|".join(titles)
 
 
 class Result:
@@ -155,6 +157,14 @@ class Result:
     def is_first_party(self) -> bool:
         return self._value.label.is_trusted
 
+    @cached_property
+    def numbers(self) -> frozenset[str]:
+        return frozenset(number for text in self.texts for number in all_numbers(str(text)))
+
+    @cached_property
+    def folded_prose(self) -> tuple[str, ...]:
+        return tuple(folded(piece).strip() for piece in self.prose)
+
     @property
     def prose(self) -> Iterator[str]:
         """The texts in it that are no names, ids or addresses."""
@@ -172,8 +182,13 @@ class Result:
         return _flat(self._value.data)
 
     @cached_property
-    def values(self) -> frozenset[str]:
-        return frozenset(atom.value for record in self.records for atom in record.atoms)
+    def holders(self) -> Mapping[str, list[tuple[Record, Atom]]]:
+        """Value → where it stands."""
+        found: dict[str, list[tuple[Record, Atom]]] = {}
+        for record in self.records:
+            for atom in record.atoms:
+                found.setdefault(atom.value, []).append((record, atom))
+        return found
 
 
 def _record(spec: ToolSpec, item: Plain, result: Value, owner: Owner) -> Record:
@@ -187,22 +202,24 @@ def _record(spec: ToolSpec, item: Plain, result: Value, owner: Owner) -> Record:
     measures: dict[str, float] = {}
     dates: dict[str, str] = {}
     for name, value in fields.items():
-        kind = field_type(spec, name)
+        field = _field(name, field_type(spec, name))
         first_party = result.field_label(name).is_trusted
         for scalar in _flat(value):
             if isinstance(scalar, bool):
                 continue
             if isinstance(scalar, int | float):
                 measures[name] = float(scalar)
+            elif scalar[:4].isdigit() and _DATE.match(scalar):
+                dates[name] = folded(scalar)
+            if not field.is_structured and name not in named_by:
+                continue
             text = folded(str(scalar))
-            if _DATE.match(text):
-                dates[name] = text
-            if is_structured(kind):
-                is_own_field = first_party and (not is_incoming or _is_minted(kind))
-                trusted = is_own_field or (kind in ADDRESS_TYPES and owner.knows(text))
-                atoms.append(Atom(name, kind, text, trusted and not has_invisible(text), is_author(name)))
+            if field.is_structured:
+                is_own_field = first_party and (not is_incoming or field.is_minted)
+                trusted = is_own_field or (field.kind in ADDRESS_TYPES and owner.knows(text))
+                atoms.append(Atom(name, field.kind, text, trusted and not has_invisible(text), field.is_author))
             if name in named_by and isinstance(scalar, str):
-                labels |= content_words(text.partition("@")[0] if kind == "EmailAddress" else text)
+                labels |= content_words(text.partition("@")[0] if field.kind == "EmailAddress" else text)
                 titles.append(text)
     return Record(
         element_type(spec.returns),
@@ -212,16 +229,19 @@ def _record(spec: ToolSpec, item: Plain, result: Value, owner: Owner) -> Record:
         measures,
         dates,
         is_incoming,
+        _key_of(element_type(spec.returns), atoms, titles),
     )
 
 
 def _named_by(spec: ToolSpec) -> frozenset[str]:
     """Fields that name a record; of one without a title its text does (a reminder, something remembered)."""
-    if not spec.fields:
-        return frozenset({""})
-    found = frozenset(name for name, kind in spec.fields.items() if is_label(name, element_type(kind)))
-    prose = word_set("text description")
-    return found or frozenset(name for name in spec.fields if name in prose)
+    return _naming(tuple(spec.fields.items())) if spec.fields else frozenset({""})
+
+
+@cache
+def _naming(fields: tuple[tuple[str, str], ...]) -> frozenset[str]:
+    found = frozenset(name for name, kind in fields if is_label(name, element_type(kind)))
+    return found or frozenset(name for name, _ in fields if name in ("text", "description"))
 
 
 @cache
@@ -230,9 +250,20 @@ def _kind_words(returns: str) -> frozenset[str]:
     return frozenset(stem(word) for word in words(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", element_type(returns))))
 
 
-def _is_minted(kind: str) -> bool:
-    """Whether values of this type are given by this device or service itself, whoever wrote the rest of the record."""
-    return kind.endswith("Id")
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """What a field's name and type say."""
+
+    kind: str
+    is_structured: bool
+    is_author: bool
+    is_minted: bool
+    """Given by this device or service itself, whoever wrote the rest of the record."""
+
+
+@cache
+def _field(name: str, kind: str) -> _Field:
+    return _Field(kind, is_structured(kind), is_author(name), kind.endswith("Id"))
 
 
 def _flat(value: Plain) -> Iterator[str | int | float]:
@@ -291,9 +322,14 @@ class Evidence:
         self.words = frozenset(words(_THAN.sub(" ", self.text)))
         self.amounts = frozenset(amounts(said))
         self.results: list[Result] = []
+        self._best: dict[str, frozenset[tuple[str, str]]] = {}
+        self._meant: dict[tuple[int, str, str], bool] = {}
+        """What was found out since the last result came in."""
 
     def add(self, spec: ToolSpec, arguments: Mapping[str, Plain], result: Value) -> None:
         self.results.append(Result(spec, arguments, result, self.owner))
+        self._best.clear()
+        self._meant.clear()
 
     # ── What the request says ─────────────────────────────────────────────────────────────────────────────
 
@@ -315,14 +351,18 @@ class Evidence:
     def holding(self, value: str) -> Iterator[tuple[Result, Record, Atom]]:
         low = folded(value)
         for result in self.results:
-            if low in result.values:
-                for record in result.records:
-                    for atom in record.atoms:
-                        if atom.value == low:
-                            yield result, record, atom
+            for record, atom in result.holders.get(low, ()):
+                yield result, record, atom
 
     def is_meant(self, result: Result, record: Record) -> bool:
         """Whether `record` is one the owner means."""
+        key = (id(result), *record.key)
+        known = self._meant.get(key)
+        if known is None:
+            known = self._meant[key] = self._is_meant(result, record)
+        return known
+
+    def _is_meant(self, result: Result, record: Record) -> bool:
         return (
             self._is_described(record)
             or (len(result.records) == 1 and (self._is_asked_by_name(result) or self._is_asked_for(result)))
@@ -353,16 +393,21 @@ class Evidence:
 
     def _is_described(self, record: Record) -> bool:
         """Whether some sentence speaks of this record more than of any other of its kind."""
-        for part in self._parts:
-            score = part.score(record)
-            if score > 0 and not any(
-                other.key != record.key and part.score(other) >= score
-                for result in self.results
-                if result.kind == record.kind
-                for other in result.records
-            ):
-                return True
-        return False
+        return record.key in self._described(record.kind)
+
+    def _described(self, kind: str) -> frozenset[tuple[str, str]]:
+        """Keys of the records of a kind that some sentence speaks of more than of any other."""
+        known = self._best.get(kind)
+        if known is None:
+            everyone = {r.key: r for result in self.results if result.kind == kind for r in result.records}
+            found = set()
+            for part in self._parts:
+                scores = [(part.score(record), key) for key, record in everyone.items()]
+                best = max(scores, default=(0.0, ("", "")))
+                if best[0] > 0 and sum(score >= best[0] for score, _ in scores) == 1:
+                    found.add(best[1])
+            known = self._best[kind] = frozenset(found)
+        return known
 
     def _is_extreme(self, result: Result, record: Record, depth: int = 0) -> bool:
         """Whether the request's superlative picks `record` of this list, which was asked for whole or by name."""
@@ -473,16 +518,13 @@ class Evidence:
     def is_whole_prose(self, text: str) -> bool:
         """Whether a text is, from first to last, what a record the owner means says."""
         low = folded(text).strip()
-        return any(
-            any(low == folded(piece).strip() for piece in result.prose) and self._is_any_meant(result)
-            for result in self.results
-        )
+        return any(low in result.folded_prose and self._is_any_meant(result) for result in self.results)
 
     def copied_from_elsewhere(self, text: str) -> bool:
         """Whether a text holds a whole piece of prose from results of which the owner means no record."""
         low = folded(text)
         return any(
-            any(len(piece) >= MIN_COPIED_CHARS and folded(piece).strip() in low for piece in result.prose)
+            any(len(piece) >= MIN_COPIED_CHARS and piece in low for piece in result.folded_prose)
             and not self._is_any_meant(result)
             for result in self.results
         )
