@@ -125,9 +125,9 @@ class When(_Table):
 
     one_of: tuple[str | bool | int | float, ...] | None = None
     """Exactly one of these values."""
-    min: int | float | str | None = None
-    """At least this: a number, or a date, time or duration as text (`2026-12-01`, `PT1H`)."""
-    max: int | float | str | None = None
+    min: int | float | str | dt.datetime | dt.date | dt.time | None = None
+    """At least this: a number, a date, a time, or a duration as text (`PT1H`)."""
+    max: int | float | str | dt.datetime | dt.date | dt.time | None = None
     """At most this."""
     matches: str | None = None
     """A regular expression that the whole text matches; expressions that could take forever are refused."""
@@ -574,6 +574,8 @@ def _fault(path: Path, fault: Mapping[str, object], lines: Mapping[str, int]) ->
     if place[0] in ("rule", "policy") and table in lines:
         path = Path(f"{path}, line {lines[table]}")
     key = ".".join(place)
+    if place[0] == "rule" and len(place) <= 2 and fault["type"] in ("tuple_type", "model_type"):
+        return f"{path}: rules are tables of their own; write [[rule]] on a line and its keys below it"
     if fault["type"] == "extra_forbidden":
         known = known_keys(place[:-1])
         near = difflib.get_close_matches(place[-1], known, 1)

@@ -67,6 +67,7 @@ ROWS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ('when.speed = { one_of = ["slow"] }', {"speed": "slow"}, {"speed": "fast"}),
     ('when.speed = { one_of = ["slow"] }', {}, {"speed": "fast"}),  # the default counts
     ('when.on = { max = "2026-12-01" }', {"on": "2026-12-01"}, {"on": "2026-12-02"}),
+    ("when.on = { max = 2026-12-01 }", {"on": "2026-12-01"}, {"on": "2026-12-02"}),
     ('when.on = { max = "2026-12-01" }', {"on": "2026-11-30"}, {}),  # absent without a default
     ('when.within = { max = "PT2H" }', {"within": "PT90M"}, {"within": "P1D"}),
     ('when.text = { matches = "[a-z ]+" }', {"text": "all lower"}, {"text": "not Lower"}),
@@ -304,6 +305,9 @@ def test_many_faults_are_told_in_part() -> None:
     ("text", "said"),
     [
         ("[[rule]\n", "line 1"),
+        ("rule = 5\n", "rules are tables of their own; write [[rule]] on a line"),
+        ("[rule]\ntools = []\n", "rules are tables of their own; write [[rule]] on a line"),
+        ("rule = [1]\n", "rules are tables of their own; write [[rule]] on a line"),
         ('[[rule]]\ntools = ["pay"]\nruling = "perhaps"\n', "hearth.toml, line 1: rule.0.ruling = 'perhaps'"),
         (
             '\n[[rule]]\ntools = ["pay"]\nruling = "ask"\nwen.to = {}\n',

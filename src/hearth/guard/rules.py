@@ -269,9 +269,11 @@ def _decodable(value: Plain, kind: str, what: str) -> Plain:
     return value
 
 
-def _bound(value: Plain, kind: str, what: str) -> object:
+def _bound(value: Plain | dt.date | dt.time, kind: str, what: str) -> object:
     if value is None:
         return None
+    if isinstance(value, dt.date | dt.time):
+        value = value.isoformat()
     try:
         return from_plain(value, kind, dt.UTC)
     except WrongType as error:
