@@ -23,6 +23,8 @@ def found(text: str, country: str = "DE") -> list[tuple[str, str]]:
         ("email", "to a.b+c@sub.example.org, now", "a.b+c@sub.example.org"),
         ("email", "to <jürgen@müller.example>", "jürgen@müller.example"),
         ("email", "mia [at] berger [dot] example", "mia [at] berger [dot] example"),
+        ("email", "to mia dot berger at quarz dot example please", "mia dot berger at quarz dot example"),
+        ("phone", "ring zero three zero two double one five", "zero three zero two double one five"),
         ("url", "see https://x.example/a?b=1.", "https://x.example/a?b=1"),
         ("url", "see www.x.example or", "www.x.example"),
         ("url", "at shop.quarz.de today", "shop.quarz.de"),
@@ -94,6 +96,8 @@ def test_what_has_the_form_is_found(kind: str, text: str, value: str) -> None:
         "play example.mp3",
         "my birthday is in May",
         "room 12 on floor 3",
+        "count one two three four five six seven",
+        "two or three of the four at one point",
     ],
 )
 def test_what_only_looks_like_it_is_left(text: str) -> None:

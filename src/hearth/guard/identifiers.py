@@ -4,9 +4,9 @@ Every finder reads a plain text (`plain.Plain.text`) and its words, and takes ti
 Covered: e-mail (also `name [at] host [dot] org`), web addresses and bare domains, IP and MAC addresses, phone numbers
 of any country with a `+`, of the owner's country and of those around it without, IBANs in any case and spacing, cards
 and any 13 to 19 digits, national numbers whose form is plain or whose cue is said, accounts, passports, licences,
-plates and keys after their cue words in English, German, French, Spanish, Italian, Dutch and Portuguese,
-coordinates, dates.
-Not covered: numbers written as words, a short number without a cue or a telling form, handles of social networks.
+plates and keys after their cue words in English, German, French, Spanish, Italian, Dutch and Portuguese, coordinates,
+dates; addresses of mail and six figures or more as they are dictated.
+Not covered: a short number without a cue or a telling form, handles of social networks.
 Order, invoice and tracking numbers are left alone: they tell a shop who somebody is, and nobody else.
 """
 
@@ -56,6 +56,8 @@ def find_identifiers(text: str, words: Words, country: str = "", *, dates: bool 
     n_colons = text.count(":")
     if n_colons > 1 or text.count("-") > 4:
         found += _machines(text, n_colons)
+    if not _SPOKEN.isdisjoint(words.folded):
+        found += _spoken(words)
     cues = [] if _CUE_KEYS.isdisjoint(words.folded) else _cues(words)
     if cues:
         found += _after_cues(text, cues)
@@ -186,6 +188,52 @@ def _is_address(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+# ── As it is dictated ─────────────────────────────────────────────────────────────────────────────────────
+
+_SPOKEN_DOTS = frozenset("dot punkt point punto".split())
+_SPOKEN_ATS = frozenset("at arobase arroba chiocciola klammeraffe".split())
+_SPOKEN_DIGITS = frozenset(
+    "zero oh one two three four five six seven eight nine double triple null eins zwei zwo drei vier funf sechs "
+    "sieben acht neun un deux trois quatre cinq sept huit neuf cero uno dos tres cuatro cinco seis siete ocho nueve "
+    "due tre quattro cinque sei sette otto nove".split()
+)
+_SPOKEN = _SPOKEN_DOTS | _SPOKEN_DIGITS
+_LEAST_SPOKEN = 6
+
+
+def _spoken(words: Words) -> Iterator[Found]:
+    """`mia dot berger at berger dot de`, `zero three zero two double one …`: six figures and more."""
+    folded, starts, ends = words.folded, words.starts, words.ends
+    for at, word in enumerate(folded):
+        if word in _SPOKEN_ATS and at and at + 3 <= len(folded) - 1 and folded[at + 2] in _SPOKEN_DOTS:
+            first, last = at - 1, at + 1
+            while first > 1 and folded[first - 1] in _SPOKEN_DOTS | {"underscore", "dash", "minus", "hyphen"}:
+                first -= 2
+            while last + 2 < len(folded) and folded[last + 1] in _SPOKEN_DOTS:
+                last += 2
+            yield Found(starts[first], ends[last], "email")
+    at = 0
+    while at < len(folded):
+        last = at
+        while last < len(folded) and (
+            folded[last] in _SPOKEN_DIGITS or (last > at and folded[last].isdigit() and len(folded[last]) < 3)
+        ):
+            last += 1
+        if (
+            last - at >= _LEAST_SPOKEN
+            and len(set(folded[at:last])) > 2
+            and not _COUNTING.search(" ".join(folded[at:last]))
+        ):
+            yield Found(starts[at], ends[last - 1], "phone" if last - at < 13 else "card")
+        at = max(last, at + 1)
+
+
+_COUNTING = re.compile(
+    r"\b(?:one two three four|four three two one|eins zwei drei vier|un deux trois quatre|uno dos tres cuatro)\b"
+)
+"""Somebody counts."""
 
 
 # ── What a cue announces ──────────────────────────────────────────────────────────────────────────────────
