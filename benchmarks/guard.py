@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from benchmarks import guard_calls
+from benchmarks import guard_calls, warrant_calls
 from benchmarks.record import RESULTS, write_result
 from hearth.guard.chain import COLUMNS, GENESIS, STORED, Draft, Head, content_hash, entry_hash
 from hearth.guard.ledger import Ledger
@@ -145,6 +145,7 @@ SECTIONS: dict[str, Callable[[int], Mapping[str, object]]] = {
     "judging": lambda _: guard_calls.judging(),
     "rules": lambda _: guard_calls.rules(),
     "provenance": lambda _: guard_calls.provenance(),
+    "warrant": lambda _: warrant_calls.warrant(),
 }
 
 
