@@ -93,8 +93,8 @@ class FactStore:
 
     # ── Learning ──────────────────────────────────────────────────────────────────────────────────────────
 
-    def add(self, new: NewFact, now: dt.datetime) -> Fact:
-        """Hold `new` true from now on, or propose it when a stranger may have said it.
+    def add(self, new: NewFact, now: dt.datetime, *, is_proposed: bool = False) -> Fact:
+        """Hold `new` true from now on, or propose it: when a stranger may have said it, or with `is_proposed`.
 
         The same fact again adds its events to the row that stands and keeps the greater confidence. Of a single-valued
         relation the earlier value ends when the later one begins.
@@ -103,11 +103,13 @@ class FactStore:
             RequestError: Empty, too long, or it ends before it begins. Nothing was written.
         """
         _check(new)
-        status: Status = "promoted" if new.label.is_trusted else "proposed"
+        status: Status = "promoted" if new.label.is_trusted and not is_proposed else "proposed"
         with self._store.transaction() as cursor:
             same = self._standing(cursor, new.subject, new.relation, new.value)
             if same is not None and (same.status in BELIEVED or status == "proposed"):
                 return self._confirmed(cursor, same, new)
+            if same is None and status == "proposed" and (known := self._denied(cursor, new)) is not None:
+                return known
             if same is not None:
                 self._close(cursor, same.id, now)
             if status == "promoted":
@@ -120,6 +122,15 @@ class FactStore:
             " AND unlearnt_unix_s IS NULL AND until_unix_s IS NULL AND status <> 'revoked'"
             " ORDER BY number DESC LIMIT 1",
             (subject, relation, value),
+        ).fetchone()
+        return None if row is None else self._fact(row)
+
+    def _denied(self, cursor: sqlite3.Cursor, new: NewFact) -> Fact | None:
+        """The row by which the owner said that this is not so: it is not proposed again."""
+        row = cursor.execute(
+            "SELECT * FROM fact WHERE subject = ? COLLATE NOCASE AND relation = ? AND value = ? COLLATE NOCASE"
+            " AND unlearnt_unix_s IS NULL AND status = 'revoked' LIMIT 1",
+            (new.subject, new.relation, new.value),
         ).fetchone()
         return None if row is None else self._fact(row)
 
@@ -281,6 +292,12 @@ class FactStore:
     def proposed(self) -> tuple[Fact, ...]:
         """What waits for the owner's word."""
         return self._many("status = 'proposed' AND unlearnt_unix_s IS NULL", [])
+
+    def ended(self) -> tuple[Fact, ...]:
+        """What was so once and is so no longer, as far as is known."""
+        return self._many(
+            "status IN ('promoted', 'amended') AND unlearnt_unix_s IS NULL AND until_unix_s IS NOT NULL", []
+        )
 
     def about(self, name: str) -> tuple[Fact, ...]:
         """What is believed of `name`, as the one it is said of or as the value: its neighbours in the graph."""

@@ -18,10 +18,10 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from hearth.memory.facts import ME
+from hearth.memory.facts import ME, Fact, FactStore, NewFact
 from hearth.memory.names import KIN_PLURALS, KIN_WORDS, NAME, NOT_NAMES, OLDER, PET_WORDS
 from hearth.memory.predicates import (
     BY_PRONOUN,
@@ -40,11 +40,13 @@ from hearth.memory.predicates import (
     predicates,
     trimmed,
 )
-from hearth.memory.relations import KIN, PETS, PLURALS
+from hearth.memory.relations import KIN, OPPOSITES, PETS, PLURALS
 from hearth.memory.statements import ASKS, UNREAL, statements
+from hearth.types import Label
 
 MAX_CHARACTERS = 4000
 """Of a longer text, only so much is read: a person does not say more at once, and what is pasted is not theirs."""
+_MAX_LENGTH = 300
 _WORD = re.compile(r"\w+")
 
 
@@ -56,6 +58,8 @@ def facts_in(text: str, now: dt.datetime, known: Known | None = None) -> tuple[R
     for statement, confidence, is_whole in statements(text[:MAX_CHARACTERS]):
         for read in reader.read(statement, is_whole):
             said = replace(read, confidence=round(read.confidence * confidence, 3))
+            if len(said.subject) + len(said.value) > _MAX_LENGTH:
+                continue
             if read.relation == "birthday" or words.issuperset(_WORD.findall(read.value.casefold())):
                 found.setdefault((said.subject.casefold(), said.relation, said.value.casefold()), said)
     return tuple(found.values())
@@ -215,3 +219,103 @@ def _singular(word: str) -> str:
     if word.endswith("s") and word[:-1] in PETS:
         return word[:-1]
     return PLURALS.get(word, word)
+
+
+# ── From an event to facts that are held, or proposed ─────────────────────────────────────────────────────
+
+NEVER_READ = frozenset({"answer", "recalled", "digest", "summary"})
+"""Kinds of events that hold what Hearth itself said: nothing is learnt from its own words."""
+LEAST_BELIEVED = 0.5
+"""What is less sure is proposed, and waits for the owner's word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A text as an event holds it."""
+
+    id: str
+    text: str
+    kind: str
+    at: dt.datetime
+    label: Label
+    person: str = ""
+    """Who said it; empty: the owner."""
+
+
+def learn_from(facts: FactStore, told: Told, known: Known | None = None) -> tuple[Fact, ...]:
+    """Hold true what the owner said; propose what anyone else said. Says which facts were added or confirmed.
+
+    "I" in another's words is that person; another's words end nothing. Kinds in `NEVER_READ` give nothing.
+    """
+    if told.kind in NEVER_READ:
+        return ()
+    known = known or Known()
+    is_owner = told.label.is_trusted and not told.person
+    added: list[Fact] = []
+    for read in facts_in(told.text, told.at, known):
+        if not is_owner:
+            if read.is_over or (read.subject == ME and not told.person):
+                continue
+            read = replace(read, subject=known.person(told.person) if read.subject == ME else read.subject)
+        if read.is_over:
+            _end(facts, read, told.at)
+            continue
+        label = told.label if not told.person or not told.label.is_trusted else _BY_OTHERS
+        new = NewFact(
+            *(read.subject, read.relation, read.value, read.since, None, read.confidence, label, (told.id,)),
+            reason=f"{told.person} said so" if told.person else "you said so",
+        )
+        added.append(facts.add(new, told.at, is_proposed=read.confidence < LEAST_BELIEVED))
+        if is_owner and added[-1].is_believed:
+            _end_opposites(facts, read, told.at)
+    return tuple(added)
+
+
+_BY_OTHERS = Label(frozenset({"message"}), frozenset())
+
+
+def _end(facts: FactStore, read: Read, now: dt.datetime) -> None:
+    """End what is believed of that subject and relation: "the Volvo" ends "red Volvo V60"."""
+    words = frozenset(_WORD.findall(read.value.casefold()))
+    for fact in facts.believed(read.subject, read.relation):
+        if words <= frozenset(_WORD.findall(fact.value.casefold())):
+            facts.end(fact.id, _after(fact, now), now)
+
+
+def _after(fact: Fact, now: dt.datetime) -> dt.datetime:
+    """When a fact ends that ends now: never before it began."""
+    return now if fact.since is None or fact.since < now else fact.since + dt.timedelta(seconds=1)
+
+
+def _end_opposites(facts: FactStore, read: Read, now: dt.datetime) -> None:
+    """What was liked is not liked once it is disliked, and "coffee to tea" ends "tea to coffee"."""
+    for relation in OPPOSITES.get(read.relation, ()):
+        _end(facts, replace(read, relation=relation), now)
+    if read.relation == "prefers":
+        for fact in facts.believed(read.subject, "prefers"):
+            there, here = (
+                re.split(r" (?:to|over|than|rather than) ", text.casefold()) for text in (fact.value, read.value)
+            )
+            if len(here) == len(there) == 2 and here == there[::-1]:
+                facts.end(fact.id, _after(fact, now), now)
+
+
+def known_from(facts: FactStore, people: Iterable[Sequence[str]] = (), *, is_month_first: bool = False) -> Known:
+    """Whom the owner knows.
+
+    Args:
+        people: Of each contact the full name, and after it its other names.
+    """
+    names: dict[str, set[str]] = {}
+    for full, *others in people:
+        for name in (full, *others):
+            names.setdefault(name.casefold(), set()).add(full)
+    kin: dict[str, list[str]] = {}
+    for fact in facts.believed(ME):
+        if fact.relation in KIN.values():
+            kin.setdefault(fact.relation, []).append(fact.value)
+    return Known(
+        {name: tuple(sorted(full)) for name, full in names.items()},
+        {relation: tuple(values) for relation, values in kin.items()},
+        is_month_first,
+    )

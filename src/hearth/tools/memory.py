@@ -1,7 +1,8 @@
-"""What the owner asked to be remembered, kept until it is forgotten.
+"""What the owner asked to be remembered, kept until it is forgotten; found as what is held true, then what was said.
 
-Taking back a `remember` forgets the item for good. Not covered: changing what is remembered, working out what follows
-from it, and where a text came from before it was remembered: what is found counts as a stranger's words.
+Taking back a `remember` forgets the item for good. What is remembered already is not stored again: an answer that was
+looked up never becomes a second memory. Not covered: changing what is remembered, and where a text came from before it
+was remembered: what is found counts as a stranger's words.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ MemoryId = NewType("MemoryId", str)
 
 KEPT = Label(frozenset({"device"}), frozenset())
 """Records on this device, for nobody else."""
+REMEMBERED = "remembered"
 N_MAX_CHARACTERS = 10_000
 N_MAX_HITS = 5
 
@@ -34,7 +36,7 @@ class MemoryItem:
 
 
 def _forget(arguments: Mapping[str, object], result: Plain, call: CallContext) -> None:  # noqa: ARG001 - the seam's
-    if isinstance(result, dict):
+    if isinstance(result, dict) and result.get("id") == call.key:  # else it was there before
         try:
             call.memory.forget(str(result["id"]))
         except NotFound:
@@ -56,7 +58,10 @@ def remember(text: str, call: CallContext) -> MemoryItem:
     if not clean:
         raise ToolError("there is nothing to remember; say what, e.g. 'the fuse box is behind the coats'")
     clean = clean.rstrip(".")
-    id = call.memory.remember(clean, kind="remembered", at=call.now, label=KEPT, key=call.key)
+    for hit in call.memory.search(clean, limit=N_MAX_HITS):
+        if hit.text == clean and hit.kind in (REMEMBERED, "fact"):
+            return MemoryItem(MemoryId(hit.id), hit.text, hit.at)
+    id = call.memory.remember(clean, kind=REMEMBERED, at=call.now, label=KEPT, key=call.key)
     return MemoryItem(MemoryId(id), clean, call.now)
 
 

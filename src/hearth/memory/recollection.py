@@ -1,0 +1,182 @@
+"""The memory that tools are handed: what is held true first, then what happened.
+
+A question is met by facts whose subject, relation and value hold most of its telling words. Of facts only the current
+ones are said, with since when and from where; those that ended, when the question asks for the past. An event on which
+only facts rest that ended or were revoked is not found: an old value never wins.
+
+Covered: facts by their words, and by words that mean a relation ("where does Ana live").
+Not covered: questions that need several facts; a question in words that neither fact nor event share.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Mapping
+
+from hearth.errors import NotFound
+from hearth.memory.dates import MONTHS
+from hearth.memory.events import EventMemory, Filter
+from hearth.memory.facts import ME, Fact, FactStore
+from hearth.memory.inference import NEVER_READ
+from hearth.memory.relations import KIN, listed, said_of
+from hearth.memory.terms import telling_words
+from hearth.protocols import MemoryHit
+from hearth.types import Label
+
+FACT = "fact:"
+"""Ids of facts among those of events begin so."""
+N_MAX_FACTS = 5
+_LEAST_COVERED = 0.6
+_PAST = re.compile(
+    r"\b(?:used to|before|previous(?:ly)?|former(?:ly)?|earlier|old|once|in the past|did\b.*\blive)\b", re.I
+)
+_MEANS: Mapping[str, frozenset[str]] = {
+    "lives in": frozenset(listed("live lives living home city town address moved")),
+    "works at": frozenset(listed("work works working job employer company office")),
+    "job": frozenset(listed("job work profession occupation living")),
+    "birthday": frozenset(listed("birthday born birth old age turn turns bday")),
+    "age": frozenset(listed("old age")),
+    "located at": frozenset(listed("located find put left keep kept stored parked hid hidden lies lie")),
+    "allergic to": frozenset(listed("allergic allergy allergies eat diet food intolerant")),
+    "diet": frozenset(listed("diet eat food vegan vegetarian cook")),
+    "avoids": frozenset(listed("avoid avoids eat drink diet food")),
+    "likes": frozenset(listed("like likes love loves enjoy enjoys preferences preference taste hobby hobbies")),
+    "dislikes": frozenset(listed("dislike dislikes hate hates like preferences preference")),
+    "prefers": frozenset(listed("prefer prefers preference preferences rather favourite like")),
+    "name": frozenset(listed("name called")),
+    "called": frozenset(listed("name called nickname call")),
+    "car": frozenset(listed("car drive vehicle")),
+    "speaks": frozenset(listed("speak speaks language languages")),
+    "habit": frozenset(listed("habit habits usually routine routines every often")),
+    "health": frozenset(listed("health condition illness disease")),
+    "from": frozenset(listed("from come hometown origin")),
+    "spouse": frozenset(listed("spouse married husband wife partner")),
+}
+"""Words that ask for a relation, beside its own."""
+
+
+class Recollection:
+    """`protocols.Memory` over facts and events."""
+
+    def __init__(self, events: EventMemory, facts: FactStore) -> None:
+        self._events = events
+        self._facts = facts
+
+    def remember(self, text: str, *, kind: str, at: dt.datetime, label: Label, key: str) -> str:
+        """As `EventMemory.remember`."""
+        return self._events.remember(text, kind=kind, at=at, label=label, key=key)
+
+    def forget(self, id: str) -> None:
+        """As `EventMemory.forget`, with the facts that rest on nothing else. Raises: NotFound."""
+        if id.startswith(FACT) and id[len(FACT) :].isdigit():
+            if not self._facts.erase([fact.id for fact in self._facts.history(int(id[len(FACT) :]))]):
+                raise NotFound(f"no fact {id!r} in memory; it may have been forgotten already")
+            return
+        self._events.forget(id)
+        self._facts.erase([fact.id for fact in self._facts.from_event(id) if fact.events == (id,)])
+
+    def search(
+        self,
+        query: str,
+        *,
+        limit: int = 5,
+        now: dt.datetime | None = None,
+        where: Filter | None = None,
+    ) -> tuple[MemoryHit, ...]:
+        """What is held true, then what happened; best first."""
+        facts = self.facts_for(query)[: min(limit, N_MAX_FACTS)] if where is None else ()
+        n_left = limit - len(facts)
+        hits = self._events.search(query, limit=limit + 10, now=now, where=where, is_close=True)
+        used = {event for fact, _ in facts for event in fact.events}
+        kept = [h for h in hits if h.kind not in NEVER_READ and h.id not in used and not self._is_outdated(h.id, query)]
+        zone = now.tzinfo if now is not None else None
+        return (*(_as_hit(fact, score, zone) for fact, score in facts), *kept[:n_left])
+
+    def facts_for(self, query: str) -> tuple[tuple[Fact, float], ...]:
+        """Current facts that answer `query`, best first, each with the share of the question's words it holds; ended
+        ones where the question asks for the past."""
+        asked = [word for word in telling_words(query) if word not in _ASKING]
+        if not asked:
+            return ()
+        held = self._facts.believed()
+        if _PAST.search(query):
+            asked = [word for word in asked if not _PAST.fullmatch(word)] or asked
+            held = (*held, *self._facts.ended())
+        kin = {
+            fact.relation: fact.value.casefold()
+            for fact in held
+            if fact.subject == ME and fact.relation in KIN.values()
+        }
+        scored = [(fact, _covered(asked, fact, kin)) for fact in held]
+        found = [(fact, score) for fact, score in scored if score >= _LEAST_COVERED]
+        found.sort(key=lambda pair: (-round(pair[1], 3), pair[0].until is not None, -pair[0].confidence, -pair[0].id))
+        return tuple(found)
+
+    def _is_outdated(self, event: str, query: str) -> bool:
+        resting = self._facts.from_event(event)
+        return bool(resting) and not _PAST.search(query) and not any(_is_current(fact) for fact in resting)
+
+
+_ASKING = frozenset(
+    listed("remember know tell told say said find look search mention mentioned much many long thing things")
+)
+
+
+def _is_current(fact: Fact) -> bool:
+    return fact.unlearnt is None and fact.until is None and fact.status != "revoked"
+
+
+def _covered(asked: list[str], fact: Fact, kin: Mapping[str, str]) -> float:
+    """The share of the question's words that a fact holds; 0 where all they share is a common relation."""
+    subject = set(_words(fact.subject))
+    relation = set(_words(fact.relation)) | _MEANS.get(fact.relation, frozenset())
+    relation |= {word for word, means in KIN.items() if means == fact.relation}
+    value = set(_words(fact.value))
+    mentioned = {name for word in asked if (name := kin.get(KIN.get(word, ""))) is not None}
+    if mentioned and fact.subject != ME and fact.subject.casefold() in mentioned:
+        subject |= {word for word in asked if KIN.get(word, "") in kin}
+    n_met, tells = 0, False
+    for word in asked:
+        in_subject, in_value = _meets(word, subject), _meets(word, value)
+        in_relation = _meets(word, relation)
+        n_met += in_subject or in_value or in_relation
+        tells |= in_subject or in_value or (in_relation and fact.subject == ME)
+    return n_met / len(asked) if tells else 0.0
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in telling_words(text) if word != ME]
+
+
+def _meets(word: str, words: set[str] | frozenset[str]) -> bool:
+    """Whether one of them is `word`, but for its ending."""
+    if word in words:
+        return True
+    stem = max(4, len(word) - 3)
+    return len(word) > 3 and any(other[:stem] == word[:stem] and abs(len(other) - len(word)) <= 3 for other in words)
+
+
+def _as_hit(fact: Fact, score: float, zone: dt.tzinfo | None) -> MemoryHit:
+    return MemoryHit(f"{FACT}{fact.id}", sentence(fact, zone), "fact", fact.learnt.astimezone(zone), score)
+
+
+def sentence(fact: Fact, zone: dt.tzinfo | None = None) -> str:
+    """A fact with since when, until when and how sure: `you live in Ghent, since 1 March 2019`.
+
+    Args:
+        zone: The owner's; the machine's by default.
+    """
+    text = said_of(fact.relation, fact.subject, fact.value)
+    if fact.since is not None:
+        text += f", since {_day(fact.since.astimezone(zone))}"
+    if fact.until is not None:
+        text += f", until {_day(fact.until.astimezone(zone))}"
+    if fact.confidence < 0.75:
+        text += " (not sure)"
+    return text
+
+
+def _day(moment: dt.datetime) -> str:
+    is_year = (moment.month, moment.day, moment.hour) == (1, 1, 0)
+    return f"{moment.year}" if is_year else f"{moment.day} {MONTHS[moment.month - 1].capitalize()} {moment.year}"
