@@ -314,7 +314,7 @@ def test_many_faults_are_told_in_part() -> None:
             "line 2: unknown key 'rule.0.wen'; did you mean 'when'?",
         ),
         ('[[rule]]\ntools = ["pay"]\nruling = "ask"\nwhen.to = {contakt = true}\n', "did you mean 'contact'?"),
-        ('[[rule]]\ntools = ["pay"]\nruling = "ask"\nbetween = ["8", "x"]\n', "'x' is not a time of day"),
+        ('[[rule]]\ntools = ["pay"]\nruling = "ask"\nbetween = ["8", "x"]\n', "'8' is not a time of day"),
         (
             '[[rule]]\ntools = ["pay"]\nruling = "ask"\nat_most = {calls = 0, per = "day"}\n',
             "greater than or equal to 1",
