@@ -58,7 +58,7 @@ $(VENV)/.train: requirements-train.lock $(VENV)/.core
 	$(INSTALL) --require-hashes --no-deps -r requirements-train.lock
 	@touch $@
 
-.PHONY: help install train run test test-train check fix bench lock clean
+.PHONY: help install train run test test-train check fix bench bench-agentdojo lock clean
 train: $(VENV)/.train  ## torch and what trains with it: the second tier of learning, local language models
 install: $(VENV)/.core  ## Hearth itself, ready in .venv/bin/hearth
 
@@ -86,10 +86,15 @@ fix: $(VENV)/.dev  ## format, mend lint, write the generated docs again
 bench: $(VENV)/.dev  ## measure: results go to benchmarks/results/
 	$(BIN)/python -m benchmarks
 
+bench-agentdojo: $(VENV)/.core  ## AgentDojo past the guard (installs it without the SDKs it never needs)
+	$(INSTALL) --require-hashes --no-deps -r requirements-agentdojo.lock
+	$(BIN)/hearth bench injection --suite agentdojo --json benchmarks/results/bench_injection_agentdojo.json
+
 lock:  ## pin again (needs uv)
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header pyproject.toml -o requirements.lock
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --group dev pyproject.toml -o requirements-dev.lock
 	echo "torch ; sys_platform == 'none'" | uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --extra train --extra hf -c requirements-dev.lock --override - pyproject.toml -o requirements-train.lock
+	printf '%s\n' agentdojo==0.1.35 cachebox deepdiff dnspython docstring-parser email-validator orderly-set | uv pip compile -q --universal --no-deps --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate - -o requirements-agentdojo.lock
 
 clean:  ## remove .venv and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
