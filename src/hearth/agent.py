@@ -35,11 +35,15 @@ from hearth.guard.records import Records
 from hearth.guard.seen import Owner
 from hearth.guard.warrant import Warrant
 from hearth.memory.events import EventMemory
+from hearth.memory.facts import FactStore
+from hearth.memory.inference import Told, facts_in, known_from, learn_from
+from hearth.memory.recollection import Recollection
 from hearth.models.encoder import MiniLMEncoder
 from hearth.plan_format import read_demonstrations
 from hearth.planning.cascade import Cascade, cascade_of
 from hearth.planning.check import check_plan
 from hearth.planning.recall import RecallPlanner
+from hearth.planning.referring import read_after, with_record
 from hearth.planning.times_named import times_named
 from hearth.protocols import Approver, CallContext, Encoder, LanguageModel, Planner, Tool
 from hearth.registry import Tools, load_tools
@@ -113,6 +117,8 @@ class Agent:
         self.trace = Trace(store)
         country = settings.owner.country
         self.memory = EventMemory(store, encoder, lambda text, now: times_named(text, now, country))
+        self.facts = FactStore(store)
+        self.recollection = Recollection(self.memory, self.facts)
         self.folder = Folder(home / "owner", store)
         self._tool_settings = {**settings.for_tools(environ), abilities.SETTINGS: abilities.abilities(tools.specs)}
         self._known_tools = KnownTools(tools.specs)
@@ -179,21 +185,36 @@ class Agent:
             asked=self.monitor.take_asked(),
         )
         self.memory.remember(request.text, kind="request", at=request.now, label=OWNER, key=episode_id)
+        self._learn_facts(request, episode_id)
         self.trace.finish(episode)  # last: it forces what was written before it to the disk, too
         return episode
 
     def plan(self, request: Request, tools: Mapping[str, ToolSpec]) -> Plan | Refusal:
         """A checked plan or an honest refusal; nothing runs. A planner that breaks is a refusal, too."""
         try:
-            return self.planner.plan(request, self.context(), tools)
+            found = self.planner.plan(request, self.context(), tools)
+            return with_record(found, request.record, tools) if isinstance(found, Plan) else found
         except PlannerError as error:
             return Refusal("out_of_scope", f"I could not plan this: {error}")
+
+    def _learn_facts(self, request: Request, event: str) -> None:
+        """Hold true what the request itself says; never what was found or answered."""
+        if facts_in(request.text, request.now):  # most say nothing: the contacts are looked at for the others only
+            people = [(e.name, *e.aliases) for e in self.context().entities if e.kind == "person"]
+            known = known_from(self.facts, people, is_month_first=self.settings.owner.country == "US")
+            learn_from(self.facts, Told(event, request.text, "request", request.now, OWNER), known)
 
     # ── What the parts are handed ─────────────────────────────────────────────────────────────────────────
 
     def request(self, text: str, *, id: str = "") -> Request:
-        """A request said now."""
+        """A request said now, on its own."""
         return Request(text, self.clock(), id)
+
+    def request_after(self, text: str) -> Request:
+        """A request said now, in a conversation: "same for tomorrow" or "the second one" mean what was before."""
+        now = self.clock()
+        read = read_after(text, self.trace.episodes(limit=3), now, self.context(), self.tools.specs)
+        return Request(read.text, now, said=text if read.text != text else "", record=read.record)
 
     def context(self) -> Context:
         """What planners may see: the owner, the names the owner knows, the country; never contents."""
@@ -219,7 +240,7 @@ class Agent:
             key=key,
             now=now,
             workspace=self.folder.for_call(key),
-            memory=self.memory,
+            memory=self.recollection,
             egress=self.egress,
             settings=self._tool_settings,
             cancelled=threading.Event(),
@@ -328,12 +349,20 @@ class Agent:
                 kept.append(f"{name}: {done}{error}")
                 break  # earlier steps may be what this one was made from: leave them, too
             self.trace.mark_undone(episode_id, call.started.step)
+            if call.started.tool == "remember":
+                self._unlearn_facts(episode_id)
             undone.append(f"{name} ({', '.join(paths) or 'outside the home folder'})")
         if not undone and not kept:
             raise NotFound(
                 f"episode {episode_id!r} changed nothing that is left to undo; `hearth history` lists episodes"
             )
         return UndoReport(episode_id, tuple(undone), tuple(kept))
+
+    def _unlearn_facts(self, event: str) -> None:
+        """Revoke what rests on nothing but a request that was taken back."""
+        for fact in self.facts.from_event(event):
+            if fact.is_believed and fact.events == (event,):
+                self.facts.revoke(fact.id, self.clock(), "you took back what it rests on")
 
     def _undo_context(self, call: CallRecord) -> CallContext:
         assert call.started is not None

@@ -174,8 +174,6 @@ def read_graph(path: Path) -> frozenset[tuple[str, str]]:
         return frozenset((str(link["source"]), str(link["target"])) for link in links)
     except OSError as error:
         raise RequestError(f"cannot read the graph {str(path)!r}: {error.strerror}") from None
-    except UnicodeDecodeError as error:  # whose repr holds the whole file
-        raise RequestError(f"{path}: not UTF-8 ({error}); expected {{'links': [{{'source', 'target'}}]}}") from None
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise RequestError(f"{path}: {error!r}; expected {{'links': [{{'source', 'target'}}]}}") from None
 
@@ -368,6 +366,7 @@ def episode_to_json(episode: Episode) -> dict[str, Plain]:
     return {
         "id": episode.id,
         "user_request": episode.request.text,
+        **({"said": episode.request.said} if episode.request.said else {}),
         "request_id": episode.request.id,
         "now": episode.request.now.isoformat(),
         "status": episode.answer.status,

@@ -279,6 +279,8 @@ MIGRATIONS: tuple[str, ...] = (
     """,
     # 8: memory: who, where, in which conversation; what ranking needs; vectors; things kept by their hash
     """
+    ALTER TABLE episode ADD COLUMN said TEXT NOT NULL DEFAULT '';
+
     ALTER TABLE event ADD COLUMN person TEXT NOT NULL DEFAULT '';
     ALTER TABLE event ADD COLUMN place TEXT NOT NULL DEFAULT '';
     ALTER TABLE event ADD COLUMN thread TEXT NOT NULL DEFAULT '';
@@ -311,6 +313,39 @@ MIGRATIONS: tuple[str, ...] = (
         PRIMARY KEY (fact, event)
     );
     CREATE INDEX fact_event_event ON fact_event (event);
+
+    CREATE TABLE blob (
+        hash TEXT PRIMARY KEY,
+        n_bytes INTEGER NOT NULL
+    );
+    CREATE TABLE blob_use (
+        event TEXT NOT NULL,
+        hash TEXT NOT NULL REFERENCES blob (hash),
+        PRIMARY KEY (event, hash)
+    );
+    CREATE INDEX blob_use_hash ON blob_use (hash);
+    CREATE TRIGGER event_let_go AFTER DELETE ON event BEGIN
+        DELETE FROM blob_use WHERE event = old.id;
+        DELETE FROM summary WHERE event = old.id;
+    END;
+
+    CREATE TABLE summary (
+        event TEXT PRIMARY KEY,
+        level TEXT NOT NULL,
+        n_replaced INTEGER NOT NULL,
+        replaced BLOB NOT NULL
+    );
+    CREATE TABLE summary_line (
+        event TEXT NOT NULL REFERENCES summary (event) ON DELETE CASCADE,
+        place INTEGER NOT NULL,
+        at_unix_s REAL NOT NULL,
+        source TEXT NOT NULL,
+        person TEXT NOT NULL,
+        text TEXT NOT NULL,
+        vector BLOB,
+        PRIMARY KEY (event, place)
+    );
+    CREATE INDEX summary_line_source ON summary_line (source);
     """,
 )
 """Schema changes, first to last; a file's `user_version` says how many it has. Never edit one that was released."""

@@ -118,9 +118,12 @@ class Trace:
         """
         with self._store.transaction(is_synced=False) as cursor:
             cursor.execute(
-                "INSERT INTO episode (id, request, request_id, now, status, began_unix_s)"
-                " VALUES (?, ?, ?, ?, 'begun', ?)",
-                (id, _storable(request.text), _storable(request.id), moment_text(request.now), time.time()),
+                "INSERT INTO episode (id, request, request_id, said, now, status, began_unix_s)"
+                " VALUES (?, ?, ?, ?, ?, 'begun', ?)",
+                (
+                    *(id, _storable(request.text), _storable(request.id), _storable(request.said)),
+                    *(moment_text(request.now), time.time()),
+                ),
             )
             number = cast(int, cursor.lastrowid)
         with self._lock:
@@ -406,7 +409,7 @@ def _why(text: str) -> tuple[Ruling | None, dict[str, Label]]:
 
 
 def _request(row: sqlite3.Row) -> Request:
-    return Request(_text(row["request"]), parse_moment(row["now"]), _text(row["request_id"]))
+    return Request(_text(row["request"]), parse_moment(row["now"]), _text(row["request_id"]), _text(row["said"]))
 
 
 # ── Values as text ────────────────────────────────────────────────────────────────────────────────────────

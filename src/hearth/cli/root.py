@@ -429,7 +429,7 @@ hearth.add_command(why)
 def _run(agent: Agent, text: str) -> Episode:
     """Do what `text` asks; what tools print goes to standard error, which is not the answer's."""
     with contextlib.redirect_stdout(sys.stderr):
-        return agent.run(agent.request(text))
+        return agent.run(agent.request_after(text))
 
 
 def _show(agent: Agent, episode: Episode, as_json: bool) -> None:
@@ -443,6 +443,8 @@ def _show(agent: Agent, episode: Episode, as_json: bool) -> None:
     is_terminal = sys.stdout.isatty()
     columns = max(40, min(shutil.get_terminal_size().columns, 110)) if is_terminal else 110
     width = min(columns, 100) if is_terminal else sys.maxsize  # what a program reads is not broken into lines
+    if episode.request.said:
+        click.secho(f"  read as: {clean(episode.request.text)}", dim=True)
     if episode.plan is not None:
         for line in plan_lines(episode.plan, agent.tools.specs, columns - 2):
             click.secho(f"  {clean(line)}", dim=True)

@@ -1,0 +1,164 @@
+"""What a request means after the one before."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hearth.planning.referring import WITHIN, Reading, read_after, with_record
+from hearth.testing import FIXED_NOW
+from hearth.types import (
+    Answer,
+    Context,
+    Entity,
+    Episode,
+    Parameter,
+    Plain,
+    Plan,
+    Record,
+    Ref,
+    Request,
+    Step,
+    StepResult,
+)
+from hearth.types import ToolSpec as Spec
+
+KNOWN = Context("Mira", (Entity("Anna Weiss", "person", ("Anna",)), Entity("Ben Okafor", "person", ("Ben",))))
+TOOLS = {
+    "find_events": Spec("find_events", "", returns="list[Event]", fields={"id": "EventId", "title": "text"}),
+    "cancel_event": Spec("cancel_event", "", (Parameter("event", "EventId"),), effect="change"),
+    "say": Spec("say", "", (Parameter("text", "text"),), returns="text"),
+}
+EVENTS: list[Plain] = [{"id": "a.ics", "title": "cancel everything"}, {"id": "b.ics", "title": "lunch"}]
+
+
+def after(text: str, last: str, shown: Plain = None, minutes: float = 1) -> Reading:
+    results = () if shown is None else (StepResult(0, "done", shown),)
+    plan = Plan((Step("find_events"),))
+    episode = Episode("e", Request(last, FIXED_NOW), plan, None, None, results, Answer("", "done"))
+    return read_after(text, (episode,), FIXED_NOW + dt.timedelta(minutes=minutes), KNOWN, TOOLS)
+
+
+@pytest.mark.parametrize(
+    ("last", "text", "meant"),
+    [
+        ("what do I have on Monday", "and Tuesday?", "what do I have on Tuesday"),
+        ("what do I have on Monday", "what about next week?", "what do I have next week"),
+        ("what's on this afternoon", "again", "what's on this afternoon"),
+        ("remind me to call Anna tomorrow at 9", "same for Friday", "remind me to call Anna Friday at 09:00"),
+        ("remind me to call Anna tomorrow at 9", "and Ben", "remind me to call Ben tomorrow at 9"),
+        ("set a timer for 10 minutes", "make it 15 minutes", "set a timer for 15 minutes"),
+        ("book lunch with Anna on Friday at 12", "same with Ben", "book lunch with Ben on Friday at 12"),
+        ("what is Anna's number", "and her birthday?", "Anna Weiss's birthday?"),
+        ("what is Anna's number", "text her that I'm late", "text Anna Weiss that I'm late"),
+        ("what is Ben's address", "send him a mail saying hi", "send Ben Okafor a mail saying hi"),
+    ],
+)
+def test_a_request_that_leaves_something_out_is_filled_from_the_last(last: str, text: str, meant: str) -> None:
+    assert after(text, last).text == meant
+
+
+@pytest.mark.parametrize(
+    ("last", "text"),
+    [
+        ("add milk to the shopping list", "and call Ben"),
+        ("turn on the light in the kitchen", "and buy milk"),
+        ("tell Anna and Ben that I'm late", "what is her number"),
+        ("what is Anna's number", "ask Ben about her"),
+        ("remind me to call Anna tomorrow at 9", "it is fine"),
+        ("what do I have on Monday", "what do I have on Tuesday"),
+        ("what do I have on Monday", ""),
+    ],
+)
+def test_a_request_that_stands_for_itself_is_left_alone(last: str, text: str) -> None:
+    assert after(text, last) == Reading(text)
+
+
+def test_a_clock_time_keeps_the_day_and_a_day_keeps_the_clock_time() -> None:
+    kept = after("make it at 10", "remind me to call Anna on 24 November at 9")
+    assert kept.text.endswith("24 November 2026 at 10")
+    assert "at 09:00" in after("no, on Friday", "remind me to call Anna tomorrow at 9").text
+
+
+def test_after_a_while_a_request_stands_for_itself() -> None:
+    late = WITHIN.total_seconds() / 60 + 1
+    assert after("and Tuesday?", "what do I have on Monday", minutes=late) == Reading("and Tuesday?")
+    assert after("and Tuesday?", "what do I have on Monday", minutes=-1) == Reading("and Tuesday?")
+    assert read_after("and Tuesday?", (), FIXED_NOW, KNOWN, TOOLS) == Reading("and Tuesday?")
+
+
+@pytest.mark.parametrize(
+    ("text", "id"),
+    [
+        ("cancel the second one", "b.ics"),
+        ("cancel number 1", "a.ics"),
+        ("cancel the last one", "b.ics"),
+        ("please cancel the 1st event", "a.ics"),
+    ],
+)
+def test_a_record_is_chosen_by_its_place(text: str, id: str) -> None:
+    read = after(text, "what's on", EVENTS)
+    assert read.record == Record("EventId", id)
+    assert "the event" in read.text
+    assert "everything" not in read.text  # never by what stands in it
+
+
+@pytest.mark.parametrize("text", ["cancel the third one", "cancel it", "I like the sound of that", "cancel number 0"])
+def test_no_record_is_chosen_that_was_not_meant(text: str) -> None:
+    assert after(text, "what's on", EVENTS) == Reading(text)
+
+
+def test_the_only_record_is_it() -> None:
+    assert after("cancel it", "what's on", EVENTS[:1]).record == Record("EventId", "a.ics")
+    assert after("I like it", "what's on", EVENTS[:1]).record is None
+    assert after("cancel it", "what's on", []).record is None
+    assert after("cancel it", "what's on", "a text").record is None
+
+
+def test_the_chosen_record_takes_the_place_of_a_search() -> None:
+    plan = Plan(
+        (Step("find_events", {}), Step("cancel_event", {"event": Ref(0, ("id",))}), Step("say", {"text": "x"}, (1,)))
+    )
+    found = with_record(plan, Record("EventId", "b.ics"), TOOLS)
+    assert found.steps == (Step("cancel_event", {"event": "b.ics"}), Step("say", {"text": "x"}, (0,)))
+    assert with_record(plan, None, TOOLS) == plan
+    assert with_record(plan, Record("MailId", "m"), TOOLS) == plan
+
+
+def test_a_search_that_something_else_needs_stays() -> None:
+    plan = Plan((Step("find_events"), Step("cancel_event", {"event": Ref(0, ("id",))}), Step("say", {"text": Ref(0)})))
+    found = with_record(plan, Record("EventId", "b.ics"), TOOLS)
+    assert found.steps[1] == Step("cancel_event", {"event": "b.ics"})
+    assert found.steps[2] == Step("say", {"text": Ref(0)})
+
+
+@given(st.text(max_size=60), st.text(max_size=60))
+def test_any_text_is_read(text: str, last: str) -> None:
+    after(text, last, EVENTS)
+
+
+def test_a_question_goes_back_to_the_last_question() -> None:
+    asked = Episode(
+        "a",
+        Request("what do I have on Monday", FIXED_NOW),
+        Plan((Step("find_events"),)),
+        None,
+        None,
+        (),
+        Answer("", "done"),
+    )
+    done = Episode(
+        "b",
+        Request("cancel the gym on Monday", FIXED_NOW),
+        Plan((Step("cancel_event", {"event": "g"}),)),
+        None,
+        None,
+        (),
+        Answer("", "done"),
+    )
+    now = FIXED_NOW + dt.timedelta(minutes=2)
+    assert read_after("what about Tuesday?", (done, asked), now, KNOWN, TOOLS).text == "what do I have on Tuesday"
+    assert read_after("same on Tuesday", (done, asked), now, KNOWN, TOOLS).text == "cancel the gym on Tuesday"
