@@ -1,8 +1,8 @@
 """What a request means after the one before: "same for tomorrow", "and Friday?", "her", "the second one".
 
 Deterministic, from the last episodes alone. A request that only makes sense after another is read as a fuller one,
-which is planned, remembered and learnt from like any other; what it was read as is shown. A record of the last answer ("the
-second one", "it") enters a plan by its id, chosen by the owner's own words: never by a text that stands in it.
+which is planned, remembered and learnt from like any other; what it was read as is shown. A record of the last answer
+("the second one", "it") enters a plan by its id, chosen by the owner's own words: never by a text that stands in it.
 
 Covered: ellipsis with another time, person, place or name in the place of the last one; "again"; pronouns for the one
 person of the last request; a record by its place in the last answer, or the only one there.
