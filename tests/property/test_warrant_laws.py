@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from tests.warrants import CONTACTS, judged, warrant
 
 from hearth.guard.words import content_words, is_in, stem
+from hearth.types import Plain
 
 _LETTERS = st.text("abcdefghijklmnop", min_size=1, max_size=12)
 _ADDRESSES = st.builds("{}@{}.test".format, _LETTERS, _LETTERS)
@@ -15,7 +16,7 @@ _TEXTS = st.text(max_size=60)
 
 @given(address=_ADDRESSES, subject=_TEXTS, body=_TEXTS, request=_TEXTS)
 def test_an_address_only_strangers_wrote_is_no_recipient(address: str, subject: str, body: str, request: str) -> None:
-    mail = {"id": "m1", "sender": address, "cc": [address], "subject": subject, "text": f"{body} {address}"}
+    mail: Plain = {"id": "m1", "sender": address, "cc": [address], "subject": subject, "text": f"{body} {address}"}
     made = warrant(f"Email Ben this: {request}", ("find_mail", {"query": "Ben"}, [mail]))
     if address in request or address in CONTACTS or "back" in request:
         return

@@ -33,7 +33,7 @@ _CLOCK = re.compile(
     r"\b(?P<past>half past|quarter past|quarter to|half)\s+(?P<word>\w+)\b"
     r"|\b(?P<hour>\d{1,2})(?::|\.)?(?P<minute>[0-5]\d)?\s*(?P<half>[ap])\.?m\b"
     r"|\b(?P<h>[01]?\d|2[0-3]):(?P<m>[0-5]\d)\b|\b(?:at|from|by|until|till|to|for)\s+"
-    r"(?!half\b|quarter\b)(?P<bare>\w+)\b(?![:.]\d|\s*[ap]\.?m\b|\s+(?:of\s+)?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec))"
+    r"(?!half\b|quarter\b|noon|mid)(?P<bare>\w+)\b(?![:.]\d|\s*[ap]\.?m\b|\s+(?:of\s+)?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec))"
     r"|\b(?P<noon>noon|midday|midnight)\b"
 )
 _HOURS = {
