@@ -6,7 +6,7 @@ Covered: full names, first and last names, nicknames, initials with a last name,
 without their legal form, streets, towns and codes of addresses, phone numbers by their last digits, names of guests and
 places of the calendar, the owner's own words (`[mask] words`); other case, accents, `ue` for `ü`, possessives, hyphens
 set or left out or at the end of a line, one letter wrong, missing, added or exchanged in names of six letters or more.
-Not covered: a name that is also a word ("will", "mark") written small without a cue before it; relations ("my sister");
+Not covered: a name that is also a word ("will", "mark"), written small where its neighbours do not tell; relations;
 notes and other free text of cards and events; two typing errors; names glued to other words.
 """
 
@@ -213,6 +213,11 @@ _CUES = frozenset(
     "sag schreib name is by about see via".split()
 )
 _AUXILIARIES = frozenset("i you we they he she it the there my this that be not a an me us your his her their".split())
+_BEFORE_A_WORD = _AUXILIARIES | frozenset(
+    "who what which that there here to in of on at by since until next last every each no so very too and or but then "
+    "also please just only still never always for is are was were as than if when s".split()
+)
+"""Before one of these a word that may be a name is a word, where nothing is written with capitals."""
 _LEAST_FUZZY, _MOST_FUZZY = 6, 30
 """Letters of a name in which one may be wrong."""
 
@@ -404,11 +409,12 @@ def _counts(text: str, said: Words, at: int, kind: str) -> bool:
     after = said.folded[at + 1] if at + 1 < len(said.folded) else ""
     before = said.folded[at - 1] if at else ""
     if is_small:
-        return (
-            kind == "person"
-            and before in _CUES - {"to", "and", "is", "for", "see", "about", "by"}
-            and after not in _AUXILIARIES
-        )
+        if kind != "person" or after in _AUXILIARIES:
+            return False
+        if before in _CUES - {"to", "and", "is", "for", "see", "about", "by"}:
+            return True
+        is_dictated = text[max(0, said.starts[at] - 80) : said.ends[at] + 80].islower()
+        return is_dictated and before not in _BEFORE_A_WORD
     if text[said.ends[at] : said.ends[at] + 2] in ("'s", "’s"):
         return True
     if not _starts_sentence(text, said.starts[at]) or after not in _AUXILIARIES:
