@@ -29,7 +29,7 @@ from hearth.learn.low_rank import LowRankEncoder
 from hearth.learn.tagger_examples import FORMS_FILE, Example, Sentences, Shares, without_names
 from hearth.learn.tagger_values import WORDS_FILE, Values
 from hearth.models.adapted import WIDTH, Array, load_tokenizer, load_weights
-from hearth.models.tagger import KINDS, N_SHAPES, TAGGER_FILE, WINDOW_TOKENS, Tokens, packed, tokens_of, unpacked
+from hearth.models.tagger import KINDS, N_SHAPES, TAGGER_FILE, Tokens, packed, tokens_of, unpacked
 from hearth.plan_format import read_jsonl
 
 try:
@@ -42,6 +42,7 @@ except ModuleNotFoundError:
 _CLS, _SEP = 101, 102
 _POOL = 512
 """Examples drawn together and sorted by length, so that little is padding."""
+_ROW_TOKENS = 254
 _IGNORED = -100
 _POOLS_OF_STAGE = 1_000_000
 """Between the numbers of the first pools of two stages: no example is met twice."""
@@ -104,12 +105,12 @@ class Row:
 
 
 def row_of(example: Example, tokens: Tokens) -> Row:
-    """At most a window of the example, with the kind of each token."""
+    """The example's first tokens, with the kind of each."""
     targets = np.zeros(len(tokens.ids), dtype=np.int64)
     for start, end, kind in example.spans:
         inside = (tokens.spans[:, 0] < end) & (tokens.spans[:, 1] > start)
         targets[inside] = KINDS.index(kind) + 1
-    most = slice(0, WINDOW_TOKENS)
+    most = slice(0, _ROW_TOKENS)
     return Row(Tokens(tokens.ids[most], tokens.spans[most], tokens.shapes[most]), targets[most])
 
 

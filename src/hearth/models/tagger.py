@@ -37,8 +37,9 @@ LEAST_CHANCE = 0.15
 """Of a token being part of a name, from which on it is one."""
 
 _CLS, _SEP = 101, 102
-WINDOW_TOKENS = 254
-_MARGIN_TOKENS = 24
+WINDOW_TOKENS = 160
+"""More at once are slower: what attention holds then leaves the processor's cache."""
+_MARGIN_TOKENS = 20
 """Tokens at an inner edge of a window, whose tags are taken from its neighbour, which sees more around them."""
 _PIECE_CHARACTERS = 2000
 """What is cut into tokens at once."""
@@ -289,23 +290,25 @@ class _Open:
 
 def _words(text: str, where: NDArray[np.int64], chances: Array) -> Iterator[_Word]:
     """Words and signs of which one token at least is likely part of a name."""
+    likely = (chances[:, 0] < 1 - LEAST_CHANCE).tolist()
+    if not any(likely):
+        return
+    edges = where.tolist()
     bounds = _WORD.finditer(text)
     bound = next(bounds, None)
     token = 0
-    n = len(where)
-    while token < n:
-        start, end = int(where[token, 0]), int(where[token, 1])
+    while token < len(edges):
+        start, end = edges[token]
         while bound is not None and bound.end() <= start:
             bound = next(bounds, None)
         in_word = bound is not None and bound.start() < end
         last = token + 1
         if bound is not None and in_word:
             start, end = bound.start(), max(bound.end(), end)
-            while last < n and where[last, 0] < end:
+            while last < len(edges) and edges[last][0] < end:
                 last += 1
-        part = chances[token:last]
-        if (1 - part[:, 0]).max() > LEAST_CHANCE and end > start:
-            yield _Word(start, end, part[:, 1:].sum(axis=0), last - token, not in_word)
+        if any(likely[token:last]) and end > start:
+            yield _Word(start, end, chances[token:last, 1:].sum(axis=0), last - token, not in_word)
         token = last
 
 
