@@ -291,8 +291,8 @@ class LanguageModelSettings(_Table):
     """What is replaced in what it is sent, instead of `[mask] kinds`; `[]` sends everything as it is. A model on this
     machine is sent everything as it is unless kinds are named here."""
     samples: int = Field(default=1, ge=1, le=9)
-    """How often it is asked for one plan: from 3 on, what its answers agree on is taken, and where they differ on what
-    is to be changed or sent, you are asked."""
+    """Of `[models.language]`: how often it is asked for one plan. From 3 on, what its answers agree on is taken, and
+    where they differ on what is to be changed or sent, you are asked. Of a teacher see `answers_per_question`."""
 
     @model_validator(mode="after")
     def _is_whole(self) -> LanguageModelSettings:

@@ -19,6 +19,7 @@ from hearth.guard.labels import ResultLabels, Value
 from hearth.guard.monitor import Monitor
 from hearth.guard.policy import Policy, Rule
 from hearth.guard.quoting import INJECTION
+from hearth.memory.events import EventMemory
 from hearth.models.detector import (
     MAX_PIECES,
     MAX_TEXT_CHARACTERS,
@@ -32,10 +33,11 @@ from hearth.models.detector import (
 )
 from hearth.models.encoder import MiniLMEncoder
 from hearth.models.scripted import HashEncoder
+from hearth.protocols import CallContext
 from hearth.store import Store
 from hearth.testing import FIXED_NOW, FixedApprover, make_call
 from hearth.trace import Trace
-from hearth.types import Label, Plain, Plan, Ref, Request, Ruling, Step, StepResult, ToolSpec
+from hearth.types import OWNER, Label, Plain, Plan, Ref, Request, Ruling, Step, StepResult, ToolSpec
 from hearth.workspace import Folder
 
 ORDINARY = (
@@ -367,3 +369,28 @@ def test_an_ordinary_letter_is_said_as_it_is(store: Store, folder: Folder, encod
     (result, kept) = ran(store, folder, encoder, Plan((Step("open_letter"), Step("keep", {"text": Ref(0, ("text",))}))))
     assert result.notices == kept.notices == ()
     assert INJECTION not in kept.label.sources
+
+
+@tool(effect="change")
+def keep_in_mind(text: str, call: CallContext) -> str:
+    """Keep a text in mind."""
+    label = Label(frozenset({"device"}), frozenset())
+    return call.memory.remember(text, kind="remembered", at=call.now, label=label, key=call.key)
+
+
+@pytest.mark.parametrize(("text", "is_trusted"), [("my locker is 48", True), (Ref(0, ("text",)), False)])
+def test_what_is_remembered_of_a_strangers_text_is_marked(
+    store: Store, folder: Folder, text: str | Ref, is_trusted: bool
+) -> None:
+    tools = {t.spec.name: t for t in (open_letter, keep_in_mind)}
+    monitor = Monitor(tools, Policy({"keep_in_mind": Rule("allow")}), FixedApprover(False))
+    plan = Plan((Step("open_letter"), Step("keep_in_mind", {"text": text})))
+    assert monitor.rule(plan).verdict == "allow"
+    memory = EventMemory(store)
+    context = make_call("k", FIXED_NOW, folder.for_call("k"), memory=memory)
+    letter = monitor.call(plan, 0, {}, context)
+    given = Value(ORDINARY[0], letter.label) if isinstance(text, Ref) else Value(text, OWNER)
+    monitor.call(plan, 1, {"text": given}, context)
+    assert memory.label("k").is_trusted is is_trusted
+    assert ("message" in memory.label("k").sources) is not is_trusted
+    assert memory.search("send the report" if isinstance(text, Ref) else "locker")

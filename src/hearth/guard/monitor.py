@@ -25,6 +25,7 @@ from hearth.guard.injection import InjectionReader
 from hearth.guard.judging import NEVER_CONSENTED, Judge, Occasion
 from hearth.guard.labelling import Labelling
 from hearth.guard.labels import StepLabels, Value, join_all, refs_in
+from hearth.guard.marking import MarkedMemory
 from hearth.guard.policy import Decision, Judgement, Policy, literal, strictest
 from hearth.guard.records import Records
 from hearth.guard.results import checked
@@ -302,7 +303,8 @@ class Monitor:
             join_all(value.label for value in arguments.values()),
         )
         try:
-            result = tool.call(decoded, replace(context, egress=context.egress.on_behalf(cause)))
+            memory = MarkedMemory(context.memory, cause.label) if cause.label.strangers else context.memory
+            result = tool.call(decoded, replace(context, egress=context.egress.on_behalf(cause), memory=memory))
         except DeniedError as error:  # the guard's own word: from a tool it would pass for a call that never was
             raise _crashed(tool.spec.name, error) from error
         except HearthError:
