@@ -1,8 +1,9 @@
 """Things too large for the database, kept as files named by what is in them.
 
 A thing is written once, however often it is remembered: the name is its SHA-256. The table `blob_use` says which events
-refer to it; a file that nothing refers to is removed by `sweep`. The file is on the disk before its row is committed, so
-that a row never names a file that is not there; a crash in between leaves a file without a row, which `sweep` removes.
+refer to it; a file that nothing refers to is removed by `sweep`. The file is on the disk before its row is committed,
+so that a row never names a file that is not there; a crash in between leaves a file without a row, which `sweep`
+removes.
 
 Covered: a crash at any moment, a full disk (nothing is kept, what was there stays), a file changed on the disk (it is
 noticed when it is read), the same thing kept by two processes at once.
@@ -120,7 +121,7 @@ class Blobs:
         with self._store.transaction() as cursor:
             cursor.execute("DELETE FROM blob WHERE hash NOT IN (SELECT hash FROM blob_use)")
         n_files = n_bytes = 0
-        with self._store.transaction() as cursor:  # after the rows' end is on disk: a row never names a file that is gone
+        with self._store.transaction() as cursor:  # once that is on disk: no row names a file that is gone
             held = {row[0] for row in cursor.execute("SELECT hash FROM blob")}
             for path in sorted(self.folder.rglob("*")) if self.folder.is_dir() else ():
                 if path.is_file() and not path.is_symlink() and path.name not in held:
