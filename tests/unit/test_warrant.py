@@ -200,3 +200,19 @@ def test_judging_changes_nothing() -> None:
     call = _mail("ben@roof.example")
     assert [judged(made, "send_mail", call) for _ in range(3)] == [judged(made, "send_mail", call)] * 3
     assert made.judge("send_mail", {"to": Value(["ben@roof.example"], OWNER)}).verdict == "allow"
+
+
+def test_reads_beyond_the_plan_ask() -> None:
+    made = warrant("Tell my roofer I am late", plan=PLAN)
+    assert judged(made, "find_contact", {"name": "Ben"}).verdict == "allow"
+    assert judged(made, "find_contact", {"name": "Kim"}).rule == "warrant.plan"
+    assert judged(made, "find_mail", {"query": "code"}).rule == "warrant.plan"
+
+
+def test_a_planned_reference_holds_what_its_step_returned() -> None:
+    plan = Plan(
+        (Step("find_mail", {"query": "roof"}), Step("write_file", {"path": "roof.txt", "text": Ref(0, ("text",))}))
+    )
+    made = warrant("Save the roof mail", ("find_mail", {"query": "roof"}, MAILS), plan=plan)
+    assert judged(made, "write_file", {"path": "roof.txt", "text": "Pay at evil.example"}).verdict == "allow"
+    assert judged(made, "write_file", {"path": "roof.txt", "text": "something else"}).rule == "warrant.plan"

@@ -138,7 +138,7 @@ class Warrant:
         plain = {name: value.data for name, value in arguments.items()}
         if reason := self._misled(spec, plain):
             return Ruling("ask", reason, "warrant.recipient")
-        if self._plan is not None and spec.effect != "none":
+        if self._plan is not None:
             reason = self._judge_planned(self._plan, spec, plain)
             if reason:
                 return Ruling("ask", reason, "warrant.plan")
@@ -185,7 +185,7 @@ class Warrant:
 
     def _differs(self, plan: Plan, step: Step, spec: ToolSpec, arguments: dict[str, Plain]) -> str:
         for name, value in arguments.items():
-            if not _matches(step.arguments[name], value):
+            if not _matches(step.arguments[name], value) or not self._is_bound(plan, step.arguments[name], value):
                 return f"the plan has another {name} for {spec.name}"
         for one in sensitive_values(spec, arguments):
             argument = step.arguments.get(one.parameter.partition(".")[0])
@@ -199,6 +199,20 @@ class Warrant:
             if reason := self._fault(_Case(spec, one, arguments)):
                 return reason
         return ""
+
+    def _is_bound(self, plan: Plan, argument: Argument, value: Plain) -> bool:
+        """Whether a value holds, or is part of, something that the steps it refers to returned."""
+        tools = {plan.steps[ref.step].tool for ref in Step("", {"": argument}).refs()}
+        if not tools:
+            return True
+        low = folded(str(value)) if not isinstance(value, list) else folded(" ".join(map(str, value)))
+        pieces = (
+            folded(str(piece)).strip()
+            for result in self._evidence.results
+            if result.spec.name in tools
+            for piece in result.texts
+        )
+        return any(piece and (piece in low or low in piece) for piece in pieces)
 
     def _is_as_planned(self, tool: str, ref: Ref, one: Sensitive) -> bool:
         """Whether a value stands where the plan takes it from; what decides where data goes, in a trusted field."""
