@@ -245,8 +245,8 @@ MaskKind = Literal[
     "group",
     "title",
 ]
-"""What masking tells apart. `account` is any number of a customer, contract or device, `document` a passport or licence,
-`secret` a password, key or code, `group` a nation, religion or party of people, `title` a job."""
+"""What masking tells apart. `account` is any number of a customer, contract or device, `document` a passport or
+licence, `secret` a password, key or code, `group` a nation, religion or party of people, `title` a job."""
 MASK_KINDS: tuple[MaskKind, ...] = get_args(MaskKind)
 MASKED_KINDS: tuple[MaskKind, ...] = tuple(kind for kind in MASK_KINDS if kind not in ("date", "age", "group", "title"))
 """What is masked unless the owner says otherwise: dates, ages, groups and jobs stay, since plans are made of them."""
