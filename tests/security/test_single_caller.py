@@ -11,6 +11,7 @@ SOURCE = Path(hearth.__file__).parent
 ALLOWED = {
     "guard/monitor.py",  # the only caller
     "testing.py",  # contract tests call the tool under test
+    "bench/guard_tasks.py",  # measures what happens without a guard; nothing but benchmarks may import it
 }
 DEFINITIONS = {
     "functions.py",  # FunctionTool.call forwards to the function it wraps

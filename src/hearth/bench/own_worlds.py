@@ -20,6 +20,7 @@ from hearth.acting.binding import bind
 from hearth.bench.guard_tasks import (
     Attack,
     GuardTask,
+    call_unguarded,
     hijacked_plan,
     is_done,
     is_harmed,
@@ -31,10 +32,8 @@ from hearth.bench.guard_tasks import (
 from hearth.bench.guard_world import OWNER_EMAIL, Contact, call_contexts
 from hearth.bench.replay import ToolCall, World, is_write
 from hearth.errors import HearthError
-from hearth.functions import from_plain
 from hearth.guard.labels import Value, result_labels
 from hearth.guard.provenance import records
-from hearth.guard.results import checked
 from hearth.guard.seen import Owner
 from hearth.protocols import Tool
 from hearth.types import Plain, Plan, StepResult, ToolSpec
@@ -125,12 +124,9 @@ class OwnWorld:
 
     def run(self, call: ToolCall) -> Value:
         spec = self.tools[call.tool]
-        types = {p.name: p.type for p in spec.parameters}
-        now = self.request.now
         try:
-            decoded = {n: from_plain(v.data, types[n], now.tzinfo) for n, v in call.arguments.items()}
-            made = self._callable[call.tool].call(decoded, self._context(f"run/{self._place}", now))
-            value = self._labelled(spec, call, checked(made, spec))
+            context = self._context(f"run/{self._place}", self.request.now)
+            value = self._labelled(spec, call, call_unguarded(self._callable[call.tool], call.arguments, context))
         except HearthError:
             return self._labelled(spec, call, None)
         self._results[self._place] = StepResult(self._place, "done", value.data, value.label, fields=value.fields)
