@@ -299,6 +299,20 @@ class FactStore:
             "status IN ('promoted', 'amended') AND unlearnt_unix_s IS NULL AND until_unix_s IS NOT NULL", []
         )
 
+    def standing(self, subject: str, relation: str) -> tuple[Fact, ...]:
+        """Every row that was not replaced, also proposed and revoked ones."""
+        condition = "subject = ? COLLATE NOCASE AND relation = ? AND unlearnt_unix_s IS NULL"
+        return self._many(condition, [subject, relation])
+
+    def counts(self) -> dict[str, int]:
+        """How many rows stand, by status; ended ones apart."""
+        rows = self._store.query(
+            "SELECT CASE WHEN until_unix_s IS NOT NULL AND status IN ('promoted', 'amended') THEN 'ended'"
+            " ELSE status END,"
+            " count(*) FROM fact WHERE unlearnt_unix_s IS NULL GROUP BY 1 ORDER BY 1"
+        )
+        return {row[0]: row[1] for row in rows}
+
     def about(self, name: str) -> tuple[Fact, ...]:
         """What is believed of `name`, as the one it is said of or as the value: its neighbours in the graph."""
         return self._many(
