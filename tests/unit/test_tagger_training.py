@@ -73,17 +73,21 @@ def test_spans_are_in_order_apart_and_not_empty(values: Values) -> None:
     assert kinds == set(KINDS)
 
 
-def test_forms_held_back_are_not_trained_on(values: Values) -> None:
-    forms = [form for forms in read_forms().values() for form in forms]
-    held = [form for form in forms if is_held_form(form)]
-    assert 10 < len(held) < 70
-    words = {form: set(re.findall(r"[a-z]{4,}", form)) for form in forms}
-    only_held = set().union(*(words[f] for f in held)) - set().union(*(words[f] for f in forms if f not in held))
-    assert len(only_held) > 3
-    sentences = Sentences(values, shares=Shares(request=0, slip=0))
-    texts = [sentences.example(random.Random(seed), wear=False) for seed in range(600)]
-    outside = [re.sub(r"\W", " ", t.text.lower()) for t in texts if not t.spans]
-    assert not [t for t in outside if only_held & set(t.split())]
+def test_forms_held_back_are_not_trained_on(values: Values, monkeypatch: pytest.MonkeyPatch) -> None:
+    used: list[str] = []
+
+    def noted(form: str, rng: random.Random) -> str:
+        used.append(form)
+        return chosen(form, rng)
+
+    monkeypatch.setattr("hearth.learn.tagger_examples.chosen", noted)
+    sentences = Sentences(values)
+    for held in (False, True):
+        used.clear()
+        for seed in range(300):
+            sentences.example(random.Random(seed), held=held)
+        assert len(set(used)) > 15
+        assert {is_held_form(form) for form in used} == {held}
 
 
 def test_choices_may_lie_in_choices() -> None:
