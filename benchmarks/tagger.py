@@ -1,5 +1,7 @@
 """The tagger of names alone, without patterns and dictionaries: what it hides, what it hides in error, how fast.
 
+Needs the extra `train` (Faker fills the forms it is compared with).
+
     python -m benchmarks.tagger               everything, into benchmarks/results/tagger.json
     python -m benchmarks.tagger --half dev --show 20   the looked-at half only, with what was missed, nothing written
 

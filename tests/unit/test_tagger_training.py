@@ -17,7 +17,6 @@ from hearth.learn import tagger_training
 from hearth.learn.tagger_examples import (
     Example,
     Sentences,
-    Shares,
     is_held_form,
     read_forms,
     skeleton,
