@@ -116,6 +116,16 @@ def test_a_name_deep_in_a_long_text_is_found(tagger: Tagger) -> None:
         assert ("Siobhan Okafor", "person") in named(text, tagger.spans([text])[0]), n
 
 
+def test_a_name_beyond_the_first_block_is_found_where_it_stands(
+    tagger: Tagger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hearth.models.tagger._BLOCK_CHARACTERS", 500)
+    filler = "The meeting was long and nothing was decided. "
+    text = filler * 30 + "Please call Siobhan Okafor today."
+    (span,) = (s for s in tagger.spans([text])[0] if s.kind in NAMES)
+    assert text[span.start : span.end] == "Siobhan Okafor"
+
+
 def test_a_text_does_not_depend_on_its_company(tagger: Tagger) -> None:
     texts = [text for text, _ in FOUND]
     assert tagger.spans(texts) == [tagger.spans([text])[0] for text in texts]

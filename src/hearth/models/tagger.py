@@ -43,6 +43,8 @@ _MARGIN_TOKENS = 20
 """Tokens at an inner edge of a window, whose tags are taken from its neighbour, which sees more around them."""
 _PIECE_CHARACTERS = 2000
 """What is cut into tokens at once."""
+_BLOCK_CHARACTERS = 200_000
+"""What is read at once, so that memory does not grow with the text; at its edges, little is seen around a name."""
 
 _WORD = re.compile(r"[^\W_]+")
 _SHAPES = ("none", "small", "capital", "capitals", "mixed", "digits", "with digits", "letter", "no case")
@@ -122,9 +124,12 @@ class Tagger:
         return [list(self._of(text)) for text in texts]
 
     def _of(self, text: str) -> Iterator[Span]:
-        tokens = tokens_of(self._tokenizer, text)
-        if len(tokens.ids):
-            yield from spans_of(text, tokens.spans, self._chances(tokens))
+        for start, end in pieces_of(text, _BLOCK_CHARACTERS):
+            block = text[start:end]
+            tokens = tokens_of(self._tokenizer, block)
+            if len(tokens.ids):
+                for span in spans_of(block, tokens.spans, self._chances(tokens)):
+                    yield Span(start + span.start, start + span.end, span.kind, span.chance)
 
     def _chances(self, tokens: Tokens) -> Array:
         """Of each token being nothing or of each kind, shape [n, 1 + kinds]."""
@@ -165,11 +170,11 @@ def tokens_of(tokenizer: tokenizers.Tokenizer, text: str) -> Tokens:
     return Tokens(np.array(ids, dtype=np.int64), where, _shapes_of(readable, spans))
 
 
-def pieces_of(text: str) -> Iterator[tuple[int, int]]:
+def pieces_of(text: str, most: int = _PIECE_CHARACTERS) -> Iterator[tuple[int, int]]:
     """The text in pieces of bounded length, cut at white space where there is some."""
     start = 0
     while start < len(text):
-        end = min(start + _PIECE_CHARACTERS, len(text))
+        end = min(start + most, len(text))
         if end < len(text):
             cut = max(text.rfind(" ", start + 1, end), text.rfind("\n", start + 1, end))
             end = cut if cut > start else end
