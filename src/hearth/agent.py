@@ -185,7 +185,7 @@ class Agent:
             asked=self.monitor.take_asked(),
         )
         self.memory.remember(request.text, kind="request", at=request.now, label=OWNER, key=episode_id)
-        self._learn_facts(request, episode_id)
+        self._learn_facts(episode)
         self.trace.finish(episode)  # last: it forces what was written before it to the disk, too
         return episode
 
@@ -197,12 +197,14 @@ class Agent:
         except PlannerError as error:
             return Refusal("out_of_scope", f"I could not plan this: {error}")
 
-    def _learn_facts(self, request: Request, event: str) -> None:
-        """Hold true what the request itself says; never what was found or answered."""
-        if facts_in(request.text, request.now):  # most say nothing: the contacts are looked at for the others only
+    def _learn_facts(self, episode: Episode) -> None:
+        """Hold true what the request itself says, unless the owner said no to it; never what was found or answered."""
+        request = episode.request
+        # Most requests say nothing: the contacts are looked at for the others only.
+        if episode.answer.status != "denied" and facts_in(request.text, request.now):
             people = [(e.name, *e.aliases) for e in self.context().entities if e.kind == "person"]
             known = known_from(self.facts, people, is_month_first=self.settings.owner.country == "US")
-            learn_from(self.facts, Told(event, request.text, "request", request.now, OWNER), known)
+            learn_from(self.facts, Told(episode.id, request.text, "request", request.now, OWNER), known)
 
     # ── What the parts are handed ─────────────────────────────────────────────────────────────────────────
 

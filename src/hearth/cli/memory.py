@@ -248,11 +248,16 @@ def show(invocation: Invocation, who: str | None, as_of: str, at_time: str, ende
 @click.pass_obj
 def why(invocation: Invocation, id: int, as_json: bool) -> None:
     """Explain fact ID: how it came to be, what it replaced, and the very sentences it rests on."""
+    from hearth.trace import parse_moment
+
     with _opened(invocation.home) as at:
         history = at.facts.history(id)
         sentences = {event: _event(at.store, event) for fact in history for event in fact.events}
         if as_json:
-            told = [{"id": id, "at": s and s[0], "kind": s and s[1], "text": s and s[2]} for id, s in sentences.items()]
+            told = [
+                {"id": id, "at": s and parse_moment(s[0]).astimezone(at.zone), "kind": s and s[1], "text": s and s[2]}
+                for id, s in sentences.items()
+            ]
             print_json({"history": [_json(fact, at.zone) for fact in history], "rests_on": told})
             return
         for fact in history:
@@ -265,7 +270,7 @@ def why(invocation: Invocation, id: int, as_json: bool) -> None:
             if said is None:
                 click.echo(f"  {clean(event)}: forgotten")
             else:
-                when = dt.datetime.fromisoformat(said[0]).astimezone(at.zone)
+                when = parse_moment(said[0]).astimezone(at.zone)
                 click.echo(f"  {when:%Y-%m-%d %H:%M}  {clean(said[1])}: “{short(said[2], 300)}”")
 
 
@@ -404,6 +409,7 @@ def share(invocation: Invocation, id: str, target: Path, as_json: bool) -> None:
     """
     from hearth.memory.events import EventMemory, NewEvent
     from hearth.memory.facts import ME, NewFact
+    from hearth.trace import parse_moment
     from hearth.types import Label
 
     if target.resolve() == invocation.home.resolve():
@@ -428,7 +434,7 @@ def share(invocation: Invocation, id: str, target: Path, as_json: bool) -> None:
             said = _event(at.store, id)
             if said is None:
                 raise errors.NotFound(f"no event {id!r}; `hearth memory search` shows ids")
-            when = dt.datetime.fromisoformat(said[0])
+            when = parse_moment(said[0])
             event = NewEvent(f"shared:{id}", said[2], "shared", when, label, said[3] or name, said[4])
             n = EventMemory(there.store).remember_all([event])
             what, document = said[2], {"event": event.key, "status": "new" if n else "known"}

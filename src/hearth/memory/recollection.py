@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from hearth.errors import NotFound
 from hearth.memory.dates import MONTHS
@@ -89,7 +89,11 @@ class Recollection:
         n_left = limit - len(facts)
         hits = self._events.search(query, limit=limit + 10, now=now, where=where, is_close=True)
         used = {event for fact, _ in facts for event in fact.events}
-        kept = [h for h in hits if h.kind not in NEVER_READ and h.id not in used and not self._is_outdated(h.id, query)]
+        kept = [
+            hit
+            for hit in hits
+            if hit.kind not in NEVER_READ and hit.id not in used and not self._is_outdated(hit.id, query)
+        ]
         zone = now.tzinfo if now is not None else None
         return (*(_as_hit(fact, score, zone) for fact, score in facts), *kept[:n_left])
 
@@ -103,19 +107,31 @@ class Recollection:
         if _PAST.search(query):
             asked = [word for word in asked if not _PAST.fullmatch(word)] or asked
             held = (*held, *self._facts.ended())
-        kin = {
-            fact.relation: fact.value.casefold()
-            for fact in held
-            if fact.subject == ME and fact.relation in KIN.values()
-        }
+        kin = self._kin(held)
         scored = [(fact, _covered(asked, fact, kin)) for fact in held]
         found = [(fact, score) for fact, score in scored if score >= _LEAST_COVERED]
         found.sort(key=lambda pair: (-round(pair[1], 3), pair[0].until is not None, -pair[0].confidence, -pair[0].id))
         return tuple(found)
 
     def _is_outdated(self, event: str, query: str) -> bool:
+        """Whether what the event says on the question is so no longer: facts that ended answer it, better than those
+        that rest on it and still are so."""
         resting = self._facts.from_event(event)
-        return bool(resting) and not _PAST.search(query) and not any(_is_current(fact) for fact in resting)
+        if not resting or _PAST.search(query):
+            return False
+        current = [fact for fact in resting if _is_current(fact)]
+        if not current:
+            return True
+        asked = [word for word in telling_words(query) if word not in _ASKING]
+        kin = self._kin(self._facts.believed(ME))
+        gone = [fact for fact in resting if fact.unlearnt is None and not _is_current(fact)]
+        best = max((_covered(asked, fact, kin) for fact in current), default=0.0)
+        return any(_covered(asked, fact, kin) > best for fact in gone)
+
+    @staticmethod
+    def _kin(held: Sequence[Fact]) -> dict[str, str]:
+        relatives = [fact for fact in held if fact.subject == ME and fact.relation in KIN.values()]
+        return {fact.relation: fact.value.casefold() for fact in relatives}
 
 
 _ASKING = frozenset(

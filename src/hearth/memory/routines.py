@@ -1,10 +1,10 @@
 """What repeats: requests of one kind at like times, places one goes to, people one meets, as facts to propose.
 
-Events that share most of their telling words are of one kind. A kind (a place, a person) with at least three events on
-different days is a routine when most of them lie at like times: within 90 minutes of their middle on the clock, counted
-round midnight, and perhaps on one weekday. How sure: of `n` events `k` at like times, `(k + 1) / (n + 2)` (Laplace's
-rule of succession, 1814); on one weekday, of those `k`, `w` on the commonest: times `(w + 1) / (k + 2)`, else no weekday
-is said. Below `LEAST_SURE` nothing is proposed.
+Events that share most of their telling words are of one kind. A kind (a place, a person) with three events or more on
+different days is a routine when most of them lie at like times: within 90 minutes of their middle on the clock,
+counted round midnight, and perhaps on one weekday. How sure: of `n` events `k` at like times, `(k + 1) / (n + 2)`
+(Laplace's rule of succession, 1814); on one weekday, of those `k`, `w` on the commonest: times `(w + 1) / (k + 2)`,
+else no weekday is said. Below `LEAST_SURE` nothing is proposed.
 
 Covered: clock times, weekdays, places, people; the owner's zone. Everything is proposed, never believed at once.
 Not covered: rhythms other than weekly or daily (every other week, monthly), routines that have ended.
