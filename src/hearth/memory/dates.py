@@ -24,7 +24,6 @@ _LASTED = re.compile(
 _SINCE = re.compile(rf"\b(?:since|in|from) ({_MONTH})\b(?: ((?:19|20)\d\d))?", re.I)
 _SINCE_YEAR = re.compile(r"\b(?:since|in|from) ((?:19|20)\d\d)\b", re.I)
 _WORDS = ("a", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-_DAYS_IN = {"day": 1, "week": 7, "month": 30, "year": 365}
 
 
 def _month(name: str) -> int:
@@ -75,7 +74,7 @@ def since_said(text: str, now: dt.datetime) -> dt.datetime | None:
     if found := _AGO.search(text) or _LASTED.search(text):
         count = found[1].lower()
         n = int(count) if count.isdigit() else _WORDS.index("a" if count == "an" else count) or 1
-        begins = _before(midnight, n * _DAYS_IN[found[2].lower()])
+        begins = _before(midnight, n, found[2].lower())
     elif found := _SINCE.search(text):
         year = _number(found[2]) or now.year - (_month(found[1]) > now.month)
         begins = midnight.replace(year=year, month=_month(found[1]), day=1)
@@ -92,11 +91,13 @@ def since_said(text: str, now: dt.datetime) -> dt.datetime | None:
     return begins if begins is not None and begins <= now else None
 
 
-def _before(moment: dt.datetime, days: int) -> dt.datetime | None:
-    try:
-        return moment - dt.timedelta(days=days)
-    except OverflowError:
+def _before(moment: dt.datetime, n: int, unit: str) -> dt.datetime | None:
+    if unit in ("day", "week"):
+        return moment - dt.timedelta(days=n * (7 if unit == "week" else 1))
+    months = moment.year * 12 + moment.month - 1 - n * (12 if unit == "year" else 1)
+    if months < 12:
         return None
+    return moment.replace(year=months // 12, month=months % 12 + 1, day=min(moment.day, 28))
 
 
 def _number(text: str | None) -> int | None:
