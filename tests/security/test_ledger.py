@@ -244,6 +244,31 @@ def test_what_was_broken_before_stays_visible_after_the_next_entry(whole: Path, 
     ledger._store.close()
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "UPDATE disclosure SET stands_for_json='no json' WHERE number=4",
+        "UPDATE disclosure SET stands_for_json='[1]' WHERE number=4",
+        "UPDATE disclosure SET at=x'ff00', step='third', payload=5, n_bytes='many', usd='much' WHERE number=4",
+        "UPDATE meta SET value='99999999999999999999:' || hex(zeroblob(32)) WHERE name='ledger'",
+    ],
+)
+def test_what_is_left_of_an_altered_ledger_is_listed_and_searched(sql: str, whole: Path, tmp_path: Path) -> None:
+    verdict = changed(whole, tmp_path, lambda connection: connection.execute(sql))
+    assert not verdict.is_whole
+    ledger = ledger_in(tmp_path)
+    assert [entry.number for entry in ledger.entries(after=min(ledger.head().count, 2))][-1] == N_ROWS + 1
+    assert [entry.host for entry in ledger.entries()][4] == "host4.example"
+    assert 6 in ledger.holding([b"Xanthippe"])
+
+
+def test_a_number_nobody_gave_out_ends_what_can_be_sent(whole: Path, tmp_path: Path) -> None:
+    last = f"UPDATE disclosure SET number={(1 << 63) - 1} WHERE number={N_ROWS}"
+    changed(whole, tmp_path, lambda connection: connection.execute(last))
+    with pytest.raises(StoreError, match="hearth ledger verify"):
+        ledger_in(tmp_path).append(Draft("sent", "host.example", "test", b"x", 1))
+
+
 def test_a_head_kept_elsewhere_finds_a_ledger_that_was_written_anew(whole: Path, tmp_path: Path) -> None:
     ledger = ledger_in(tmp_path)
     for draft in drafts():

@@ -31,6 +31,7 @@ COLUMNS = (
     *("n_bytes", "n_tokens", "usd", "content_hash"),
 )
 """What an entry's hash is made of, in this order."""
+_TEXTS = ("kind", "at", "day", "host", "address", "tls", "reason", "rule", "episode", "content_hash")
 _CONTENT = ("salt", "payload", "stands_for_json")
 STORED = (*COLUMNS, "hash", *_CONTENT)
 SLOT_BYTES = 128
@@ -248,10 +249,29 @@ def read_slots(data: bytes) -> tuple[Head, str]:
 
 
 def entry_of(row: Mapping[str, Any] | sqlite3.Row) -> Entry:
-    values = {name: row[name] for name in (*COLUMNS, "hash")}
-    stands_for = None if row["stands_for_json"] is None else json.loads(row["stands_for_json"])
-    payload = row["payload"]
-    return Entry(**values, payload=payload.encode() if isinstance(payload, str) else payload, stands_for=stands_for)
+    """A row as it can be shown, whatever became of it: verifying says what is wrong, a list must not end there."""
+    texts = {name: _text(row[name]) for name in (*_TEXTS, "hash")}
+    numbers = {
+        name: row[name] if isinstance(row[name], int) else 0 for name in ("number", "port", "n_bytes", "n_tokens")
+    }
+    usd = row["usd"] if isinstance(row["usd"], int | float) else 0.0
+    step = row["step"] if isinstance(row["step"], int) else None
+    payload = None if row["payload"] is None else _bytes(row["payload"])
+    stands_for = None if row["stands_for_json"] is None else read_stand_ins(row["stands_for_json"])
+    return Entry(**texts, **numbers, step=step, usd=usd, payload=payload, stands_for=stands_for)
+
+
+def read_stand_ins(text: object) -> dict[str, str]:
+    """What stood for what; nothing where that is not what was written."""
+    try:
+        found = json.loads(text) if isinstance(text, str) else None
+    except (ValueError, RecursionError):
+        found = None
+    return {name: str(value) for name, value in found.items()} if isinstance(found, dict) else {}
+
+
+def _text(value: object) -> str:
+    return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
 
 
 def row_to_json(row: sqlite3.Row) -> dict[str, Any]:
@@ -321,7 +341,13 @@ def verify_file(path: Path, progress: Callable[[int], object] = lambda _: None, 
 def head_from_text(text: str) -> Head:
     """The inverse of `str(Head)`. Raises: ValueError."""
     count, _, digest = text.strip().partition(":")
-    if not (count.isascii() and count.isdigit() and len(digest) == 64 and set(digest) <= set("0123456789abcdef")):
+    if not (
+        count.isascii()
+        and count.isdigit()
+        and len(count) < 19
+        and len(digest) == 64
+        and set(digest) <= set("0123456789abcdef")
+    ):
         raise ValueError(f"{text!r} is no head; expected COUNT:HASH as `hearth ledger verify` prints it")
     return Head(int(count), digest)
 

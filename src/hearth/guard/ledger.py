@@ -49,12 +49,15 @@ from hearth.guard.chain import (
     head_from_text,
     numbers_in,
     read_slots,
+    read_stand_ins,
     row_to_json,
     slot,
 )
 from hearth.store import Store
 
 _PAGE = 64
+_LAST_NUMBER = 1 << 62
+"""More than can be written in any time; the database holds numbers up to twice that."""
 
 # ── The ledger ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -127,6 +130,11 @@ class Ledger:
         last = cursor.execute("SELECT number, hash FROM disclosure ORDER BY number DESC LIMIT 1").fetchone()
         known = _meta_head(cursor.execute("SELECT value FROM meta WHERE name='ledger'").fetchall()) or Head(0, GENESIS)
         number = max(last["number"] if last else 0, known.count) + 1
+        if number >= _LAST_NUMBER:
+            raise StoreError(
+                f"entry {number - 1} of the ledger is not what was written, nothing was sent; `hearth ledger verify` "
+                "says what is wrong"
+            )
         moment = self._clock()
         stands_for = json.dumps(dict(draft.stands_for), ensure_ascii=True, sort_keys=True, separators=(",", ":"))
         salt = secrets.token_bytes(16)
@@ -382,7 +390,7 @@ def _restored(row: sqlite3.Row) -> bytes:
     """The bytes sent, as they stand and with every stand-in turned back."""
     payload = row["payload"] or b""
     sent = payload if isinstance(payload, bytes) else str(payload).encode()
-    stands_for: dict[str, str] = json.loads(row["stands_for_json"] or "{}")
+    stands_for = read_stand_ins(row["stands_for_json"])
     restored = sent
     for name in sorted(stands_for, key=len, reverse=True):
         for form in (str, lambda text: json.dumps(text)[1:-1]):
