@@ -233,6 +233,31 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
             re.I,
         ),
         (r"(?:never|(?:do|does) not) (?P<v>smoke|drive|fly|drink|gamble|ski)", "avoids", re.I),
+        (r"(?:refuse|refuses) to (?P<v>.+)", "avoids", re.I),
+        (r"(?:tend|tends) to avoid (?P<v>.+)|(?:boycott|boycotts) (?P<v2>.+)", "avoids", re.I),
+        (
+            r"(?:find|finds) (?P<v>.+?) (?:too )?(?:boring|annoying|tedious|disgusting|stressful|overwhelming"
+            r"|dull)",
+            "dislikes",
+            re.I,
+        ),
+        (
+            r"(?:am|is|are) (?:not comfortable with|uncomfortable with|averse to|bored by"
+            r"|tired of) (?P<v>.+)",
+            "dislikes",
+            re.I,
+        ),
+        (r"have no interest in (?P<v>.+)", "dislikes", re.I),
+        (r"(?:value|values|appreciate|appreciates) (?P<v>.+)", "likes", re.I),
+        (r"(?:have|has) (?:a|an) (?:\w+ )?preference for (?P<v>.+)", "prefers", re.I),
+        (r"(?:stick to|opt for|go for) (?P<v>.+)", "prefers", re.I),
+        (
+            r"(?:only|exclusively|always) (?P<v>(?:eat|drink|read|watch|use|buy|listen to|wear|travel by|stay in|fly"
+            r"|play|drive) .+)",
+            "prefers",
+            re.I,
+        ),
+        (r"have been diagnosed with (?P<v>(?:type [12] )?\w+)", "health", re.I),
         (r"(?:prefer|prefers|favou?r|favou?rs) (?P<v>.+)", "prefers", re.I),
         (r"would (?:rather|sooner) (?P<v>(?!not )\w+ .+)", "prefers", re.I),
         (
