@@ -250,15 +250,13 @@ def read_slots(data: bytes) -> tuple[Head, str]:
 
 def entry_of(row: Mapping[str, Any] | sqlite3.Row) -> Entry:
     """A row as it can be shown, whatever became of it: verifying says what is wrong, a list must not end there."""
-    texts = {name: _text(row[name]) for name in (*_TEXTS, "hash")}
-    numbers = {
-        name: row[name] if isinstance(row[name], int) else 0 for name in ("number", "port", "n_bytes", "n_tokens")
-    }
-    usd = row["usd"] if isinstance(row["usd"], int | float) else 0.0
-    step = row["step"] if isinstance(row["step"], int) else None
-    payload = None if row["payload"] is None else _bytes(row["payload"])
+    held: dict[str, Any] = {name: _text(row[name]) for name in (*_TEXTS, "hash")}
+    held |= {name: row[name] if isinstance(row[name], int) else 0 for name in ("number", "port", "n_bytes", "n_tokens")}
+    held["usd"] = row["usd"] if isinstance(row["usd"], int | float) else 0.0
+    held["step"] = row["step"] if isinstance(row["step"], int) else None
+    held["payload"] = None if row["payload"] is None else _bytes(row["payload"])
     stands_for = None if row["stands_for_json"] is None else read_stand_ins(row["stands_for_json"])
-    return Entry(**texts, **numbers, step=step, usd=usd, payload=payload, stands_for=stands_for)
+    return Entry(**held, stands_for=stands_for)
 
 
 def read_stand_ins(text: object) -> dict[str, str]:
