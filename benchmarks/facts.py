@@ -1,8 +1,9 @@
-"""Facts from what an owner says: precision and recall on utterances written by hand, preferences captured, and the time.
+"""Facts from what an owner says: precision and recall on utterances written by hand, preferences captured, time.
 
-`facts_seen.txt` was looked at while the rules were made; `facts_unseen.txt`, written at the same time and before them, was
-not measured until they were done. PrefEval's explicit preferences (Zhao et al. 2025) are a measure only: of how many any
-fact about what is liked, disliked, avoided, preferred, eaten or borne is read.
+`facts_seen.txt` was looked at while the rules were made; `facts_unseen.txt`, written at the same time and before them,
+was not measured until they were done. PrefEval's explicit preferences (Zhao et al. 2025) are a measure only: of how
+many any fact about what is liked, disliked, avoided, preferred, eaten or borne is read. Requests to an agent, which
+seldom state anything, show what is invented.
 
     python -m benchmarks.facts [--data FOLDER]
 """
