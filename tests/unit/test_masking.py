@@ -7,7 +7,7 @@ import time
 import pytest
 
 from hearth.config import MASK_KINDS, MASKED_KINDS
-from hearth.guard.identifiers import Found
+from hearth.guard.found import Found
 from hearth.guard.mask import Masked, Masker, UnknownStandInError
 from hearth.guard.owner_names import OwnerNames, OwnName
 from hearth.testing import FIXED_NOW

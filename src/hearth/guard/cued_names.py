@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from hearth.guard.identifiers import Found
+from hearth.guard.found import Found
 from hearth.guard.plain import Words
 
 _TITLES = frozenset(

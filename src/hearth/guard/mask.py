@@ -25,7 +25,8 @@ from dataclasses import dataclass, replace
 from hearth.config import MASKED_KINDS
 from hearth.errors import PlannerError
 from hearth.guard.cued_names import find_cued_names
-from hearth.guard.identifiers import Found, find_identifiers
+from hearth.guard.found import Found
+from hearth.guard.identifiers import find_identifiers
 from hearth.guard.owner_names import OwnerNames
 from hearth.guard.plain import plain, words
 from hearth.guard.postal import find_postal

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from hearth.config import Settings
-from hearth.guard.identifiers import Found
+from hearth.guard.found import Found
 from hearth.guard.plain import Words, fold, plain, words
 from hearth.protocols import Workspace
 from hearth.tools.contentlines import Component, parse, read_folder, split_value

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from hearth.guard.identifiers import Found
+from hearth.guard.found import Found
 from hearth.guard.plain import Words, fold
 
 _AFTER = (  # `12 Main Street`

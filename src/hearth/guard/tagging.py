@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from hearth.guard.identifiers import Found
+from hearth.guard.found import Found
 from hearth.guard.mask import Tag
 from hearth.models.tagger import TAGGER_FILE, Tagger
 

@@ -28,7 +28,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from hearth.bench.messages import read_messages
 from hearth.config import MASK_KINDS, MASKED_KINDS
 from hearth.errors import RequestError
-from hearth.guard.identifiers import Found
+from hearth.guard.found import Found
 from hearth.guard.mask import Masker, Tag
 from hearth.guard.owner_names import OwnerNames, OwnName
 from hearth.guard.plain import plain, words
