@@ -286,8 +286,9 @@ MIGRATIONS: tuple[str, ...] = (
     ALTER TABLE event ADD COLUMN thread TEXT NOT NULL DEFAULT '';
     ALTER TABLE event ADD COLUMN n_terms INTEGER NOT NULL DEFAULT -1;
     ALTER TABLE event ADD COLUMN signs INTEGER NOT NULL DEFAULT 0;
-    ALTER TABLE event ADD COLUMN vector BLOB;
-    CREATE INDEX event_waiting ON event (number) WHERE vector IS NULL;
+    ALTER TABLE event ADD COLUMN is_embedded INTEGER NOT NULL DEFAULT 0;
+    CREATE INDEX event_waiting ON event (number) WHERE is_embedded = 0;
+    CREATE TABLE event_vector (number INTEGER PRIMARY KEY, vector BLOB NOT NULL);
 
     CREATE TABLE fact (
         number INTEGER PRIMARY KEY,
@@ -325,6 +326,7 @@ MIGRATIONS: tuple[str, ...] = (
     );
     CREATE INDEX blob_use_hash ON blob_use (hash);
     CREATE TRIGGER event_let_go AFTER DELETE ON event BEGIN
+        DELETE FROM event_vector WHERE number = old.number;
         DELETE FROM blob_use WHERE event = old.id;
         DELETE FROM summary WHERE event = old.id;
     END;
@@ -338,7 +340,7 @@ MIGRATIONS: tuple[str, ...] = (
     CREATE TABLE summary_line (
         event TEXT NOT NULL REFERENCES summary (event) ON DELETE CASCADE,
         place INTEGER NOT NULL,
-        at_unix_s REAL NOT NULL,
+        at TEXT NOT NULL,
         source TEXT NOT NULL,
         person TEXT NOT NULL,
         text TEXT NOT NULL,

@@ -38,7 +38,7 @@ from hearth.schema import APPLICATION_ID, MIGRATIONS, migrate
 _TABLES = (
     *("meta", "episode", "step", "large_value", "journal", "demonstration", "event", "disclosure"),
     *("set_aside", "version", "version_change", "skill", "agreement", "teacher_use", "looked_at"),
-    *("consent", "record_origin", "fact", "fact_event", "blob", "blob_use", "summary", "summary_line"),
+    *("consent", "record_origin", "fact", "fact_event", "event_vector", "blob", "blob_use", "summary", "summary_line"),
 )
 _N_MAX_PROBES = 20_000
 

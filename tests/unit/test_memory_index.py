@@ -132,12 +132,12 @@ def test_cosines_are_those_of_the_vectors_to_their_eight_bits(store: Store) -> N
     assert int(memory.index.cosines(question).argmax()) == 7
 
 
-@pytest.mark.parametrize("damage", [b"", b"short", b"\xff" * 388, b"\0" * 388])
+@pytest.mark.parametrize("damage", [b"", b"short", b"\xff" * 436, b"\0" * 436])
 def test_a_vector_that_cannot_be_read_is_none(store: Store, damage: bytes) -> None:
     memory = EventMemory(store, WordEncoder())
     memory.remember_all([event("a", "apples")])
     with store.transaction() as cursor:
-        cursor.execute("UPDATE event SET vector = ?", (damage,))
+        cursor.execute("INSERT INTO event_vector VALUES (1, ?)", (damage,))
     assert memory.index.cosines(WordEncoder().encode(["apples"])[0]).tolist() == [0.0]
     assert [hit.id for hit in memory.search("apples")] == ["a"]
 

@@ -292,7 +292,7 @@ def stats(invocation: Invocation, as_json: bool) -> None:
             row[0]: row[1] for row in at.store.query("SELECT kind, count(*) FROM event GROUP BY kind ORDER BY 2 DESC")
         }
         first, last = at.store.query("SELECT min(at_unix_s), max(at_unix_s) FROM event")[0]
-        n_waiting = at.store.query("SELECT count(*) FROM event WHERE vector IS NULL")[0][0]
+        n_waiting = at.store.query("SELECT count(*) FROM event WHERE is_embedded = 0")[0][0]
         n_bytes = at.store.query("SELECT coalesce(sum(length(text)), 0) FROM event")[0][0]
         facts = at.facts.counts()
         document = {

@@ -19,10 +19,10 @@ from hearth.errors import NotFound
 from hearth.memory.closeness import N_CLOSE, Closeness, TokenEncoder
 from hearth.memory.index import EventIndex, Row, packed
 from hearth.memory.ranking import Period, Question, people_named, rank, reranked
-from hearth.memory.terms import signs_of, telling_words
+from hearth.memory.terms import weighed
 from hearth.protocols import Encoder, MemoryHit
 from hearth.store import Store
-from hearth.trace import label_from_text, label_text, moment_text, parse_moment
+from hearth.trace import label_from_text, moment_text, parse_moment, short_label_text
 from hearth.types import OWNER, Label
 
 LEAST_COSINE = 0.35
@@ -112,28 +112,40 @@ class EventMemory:
         return self._append(list(events), is_synced=True)
 
     def _append(self, events: Sequence[NewEvent], is_synced: bool) -> int:
-        rows = []
         with self._store.transaction(is_synced=is_synced) as cursor:
-            for event in events:
-                text = event.text.encode(errors="replace").decode()
-                at_unix_s, thread = event.at.timestamp(), event.thread or event.at.date().isoformat()
-                n_terms, signs = len(telling_words(text)), signs_of(text)
-                cursor.execute(
-                    "INSERT INTO event (id, kind, at, at_unix_s, label, text, person, place, thread, n_terms, signs)"
-                    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING",
-                    (
-                        *(event.key, event.kind, moment_text(event.at), at_unix_s, label_text(event.label), text),
-                        *(event.person, event.place, thread, n_terms, signs),
-                    ),
-                )
-                if cursor.rowcount:
-                    number = cursor.lastrowid or 0
-                    rows.append(
-                        Row(number, at_unix_s, event.kind, event.person, event.place, thread, n_terms, signs, None)
-                    )
+            rows = self.write(cursor, events)
+        self.follow((), rows)
+        return len(rows)
+
+    def write(self, cursor: sqlite3.Cursor, events: Iterable[NewEvent]) -> list[Row]:
+        """Append events within a transaction of the caller's; hand the rows to `follow` once it is committed."""
+        rows = []
+        for event in events:
+            text = event.text.encode(errors="replace").decode()
+            at_unix_s, thread = event.at.timestamp(), event.thread or event.at.date().isoformat()
+            n_terms, signs = weighed(text)
+            cursor.execute(
+                "INSERT INTO event (id, kind, at, at_unix_s, label, text, person, place, thread, n_terms, signs)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING",
+                (
+                    *(event.key, event.kind, moment_text(event.at), at_unix_s, short_label_text(event.label), text),
+                    *(event.person, event.place, thread, n_terms, signs),
+                ),
+            )
+            if cursor.rowcount:
+                number = cursor.lastrowid or 0
+                rows.append(Row(number, at_unix_s, event.kind, event.person, event.place, thread, n_terms, signs, None))
+        return rows
+
+    def follow(self, gone: Iterable[int], rows: Iterable[Row]) -> None:
+        """Bring what is held in RAM up to date with events that left and came in a transaction of the caller's."""
+        for number in gone:
+            if self._index is not None:
+                self._index.remove(number)
+            if self._closeness is not None:
+                self._closeness.forget(number)
         if self._index is not None:
             self._index.add(rows)
-        return len(rows)
 
     def embed(self, limit: int | None = None) -> Iterator[int]:
         """Give events their vectors, oldest first, each read with the one before it; yields how many are done.
@@ -144,16 +156,13 @@ class EventMemory:
         while self._encoder is not None and (limit is None or n_done < limit):
             batch = EMBED_BATCH if limit is None else min(EMBED_BATCH, limit - n_done)
             rows = self._store.query(
-                "SELECT number, text, person, thread FROM event WHERE vector IS NULL ORDER BY number LIMIT ?", (batch,)
+                "SELECT number, text, person, thread FROM event WHERE is_embedded = 0 ORDER BY number LIMIT ?", (batch,)
             )
             if not rows:
                 return
             vectors = [packed(vector) for vector in self._encoder.encode([self._with_previous(row) for row in rows])]
             with self._store.transaction(is_synced=False) as cursor:
-                cursor.executemany(
-                    "UPDATE event SET vector = ? WHERE number = ?",
-                    [(vector, row["number"]) for vector, row in zip(vectors, rows, strict=True)],
-                )
+                keep_vectors(cursor, [row["number"] for row in rows], vectors)
             if self._index is not None:
                 for vector, row in zip(vectors, rows, strict=True):
                     self._index.set_vector(row["number"], vector)
@@ -177,7 +186,7 @@ class EventMemory:
             with self._store.transaction(is_synced=False) as cursor:
                 cursor.executemany(
                     "UPDATE event SET n_terms = ?, signs = ?, thread = ? WHERE number = ?",
-                    [(len(telling_words(r["text"])), signs_of(r["text"]), r["at"][:10], r["number"]) for r in rows],
+                    [(*weighed(r["text"]), r["at"][:10], r["number"]) for r in rows],
                 )
 
     # ── Finding ───────────────────────────────────────────────────────────────────────────────────────────
@@ -267,10 +276,7 @@ class EventMemory:
             rows = cursor.execute("DELETE FROM event WHERE id=? RETURNING number", (id,)).fetchall()
             if not rows:
                 raise NotFound(f"no event {id!r} in memory; it may have been forgotten already")
-        if self._index is not None:
-            self._index.remove(rows[0]["number"])
-        if self._closeness is not None:
-            self._closeness.forget(rows[0]["number"])
+        self.follow([rows[0]["number"]], ())
 
     def erase(self) -> None:
         """Overwrite what deleted events left in the full-text index and the log."""
@@ -287,6 +293,14 @@ class EventMemory:
         """
         self.delete(id)
         self.erase()
+
+
+def keep_vectors(cursor: sqlite3.Cursor, numbers: Sequence[int], vectors: Sequence[bytes]) -> None:
+    """Give events their packed vectors, within a transaction of the caller's."""
+    cursor.executemany(
+        "INSERT OR REPLACE INTO event_vector (number, vector) VALUES (?, ?)", list(zip(numbers, vectors, strict=True))
+    )
+    cursor.executemany("UPDATE event SET is_embedded = 1 WHERE number = ?", [(number,) for number in numbers])
 
 
 def _hit(row: sqlite3.Row, score: float) -> MemoryHit:

@@ -22,15 +22,13 @@ TOKENIZER = "porter unicode61 remove_diacritics 2"
 ASKS, HAS_TIME, HAS_NUMBER = 1, 2, 4
 """Bits of an event's `signs`."""
 _WORD = re.compile(r"\w+")
-_TIME = re.compile(
-    r"\b(?:yesterday|today|tonight|tomorrow|last|next|ago|weekend|week|month|year|recently|since|(?:mon|tues|wednes|"
-    r"thurs|fri|satur|sun)day|january|february|march|april|may|june|july|august|september|october|november|december|"
-    r"(?:19|20)\d\d)\b",
-    re.IGNORECASE,
+_TIMES = frozenset(
+    """yesterday today tonight tomorrow last next ago weekend week month year recently since monday tuesday wednesday
+    thursday friday saturday sunday january february march april may june july august september october november
+    december""".split()  # noqa: SIM905 - as above
 )
-_NUMBER = re.compile(
-    r"\b(?:\d+|one|two|three|four|five|six|seven|eight|nine|ten|few|couple|several|first|second|third|twice)\b",
-    re.IGNORECASE,
+_NUMBERS = frozenset(
+    "one two three four five six seven eight nine ten few couple several first second third twice".split()  # noqa: SIM905
 )
 
 
@@ -42,11 +40,22 @@ def telling_words(text: str) -> list[str]:
 
 def signs_of(text: str) -> int:
     """Bits: the text asks, names a time, names a number."""
-    return (
-        (ASKS if text.rstrip().endswith("?") else 0)
-        | (HAS_TIME if _TIME.search(text) else 0)
-        | (HAS_NUMBER if _NUMBER.search(text) else 0)
-    )
+    return weighed(text)[1]
+
+
+def weighed(text: str) -> tuple[int, int]:
+    """How many telling words a text has, and its signs."""
+    words = _WORD.findall(text.lower())
+    seen = set(words)
+    has_number = not _NUMBERS.isdisjoint(seen) or any(word.isdecimal() for word in seen)
+    has_time = not _TIMES.isdisjoint(seen) or any(_is_year(word) for word in seen)
+    n_terms = sum(word not in STOP_WORDS for word in words) or len(words)
+    asks = text.rstrip().endswith("?")
+    return n_terms, (ASKS if asks else 0) | (HAS_TIME if has_time else 0) | (HAS_NUMBER if has_number else 0)
+
+
+def _is_year(word: str) -> bool:
+    return len(word) == 4 and word[:2] in ("19", "20") and word.isdecimal()
 
 
 class Stemmer:
