@@ -93,6 +93,14 @@ def preferences(folder: Path) -> dict[str, object] | None:
     }
 
 
+def requests() -> dict[str, object]:
+    """Facts read from requests to an agent: each is shown, since nearly none states anything."""
+    paths = (ROOT / "src/hearth/data/demonstrations.jsonl", DATA / "held_out_requests.jsonl")
+    texts = [json.loads(line)["user_request"] for path in paths for line in path.read_text().splitlines() if line]
+    read = {text: [(r.subject, r.relation, r.value) for r in facts_in(text, NOW)] for text in texts}
+    return {"n": len(texts), "with_facts": {text: facts for text, facts in read.items() if facts}}
+
+
 def per_text_ms(texts: Sequence[str]) -> dict[str, float]:
     spent = []
     for text in [*texts, *list(texts) * 10]:
@@ -129,6 +137,7 @@ def main() -> None:
         "seen": measured(DATA / "facts_seen.txt"),
         "unseen": measured(DATA / "facts_unseen.txt"),
         "prefeval": preferences(given.data / "memory" / "prefeval"),
+        "requests": requests(),
         "time": per_text_ms(texts),
     }
     write_result("facts", results, seed=0, cpu_s=time.process_time() - cpu, wall_s=time.perf_counter() - wall)

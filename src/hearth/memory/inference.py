@@ -159,10 +159,8 @@ class _Reader:
             for name in names_listed(found["names"]):
                 if name.split()[0].casefold() not in NOT_NAMES:
                     yield self._has(_singular(found["kin"].casefold()), name)
-        elif (found := _ATTRIBUTE.fullmatch(clause)) is not None:
-            owner = self._owner(found["owner"])
-            if owner is not None:
-                yield from attributes(owner, found["what"], found["value"], self._now, self._known)
+        elif attribute := list(self._attribute(clause)):
+            yield from attribute
         elif (found := _HABIT_FIRST.fullmatch(clause)) is not None and not NO_HABIT.match(found["what"]):
             yield Read(ME, "habit", f"{trimmed(found['what'])} {found['when']}", PLAIN * OF_THINGS)
         elif (found := THING.fullmatch(clause)) is not None and is_thing(found["what"]):
@@ -170,9 +168,15 @@ class _Reader:
             if where:
                 yield Read(found["what"], "located at", where, PLAIN * OF_THINGS)
 
+    def _attribute(self, clause: str) -> Iterator[Read]:
+        found = _ATTRIBUTE.fullmatch(clause)
+        owner = self._owner(found["owner"]) if found is not None else None
+        if found is not None and owner is not None:
+            yield from attributes(owner, found["what"], found["value"], self._now, self._known)
+
     def _owner(self, said: str) -> Subject | None:
         low = said.casefold()
-        if low in ("my", "our"):
+        if low in ("my", "our", "the"):
             return Subject(ME)
         if low in ("his", "her", "their"):
             return self._last and replace(self._last, confidence=BY_PRONOUN)
@@ -201,7 +205,8 @@ _MY_IS = re.compile(
     rf"(?P<names>{NAME}(?:(?:, (?:and )?| and ){NAME})*)"
 )
 _ATTRIBUTE = re.compile(
-    rf"(?P<owner>(?i:my|our|his|her|their)|(?:(?i:my|our) {OLDER}(?i:{KIN_WORDS})(?:,? {NAME})?|{NAME}|(?i:mum|mom|dad"
+    rf"(?P<owner>(?i:my|our|his|her|their)|(?i:the)(?= [a-z -]*(?:code|password|pin|combination) is )|(?:(?i:my"
+    rf"|our) {OLDER}(?i:{KIN_WORDS})(?:,? {NAME})?|{NAME}|(?i:mum|mom|dad"
     rf"|grandma|"
     rf"grandpa))'s?) (?P<what>[a-z][a-z -]{{2,40}}?) (?:is|are|=|falls|is always|is now|is still) (?:on |still |now )?"
     rf"(?:spelled |spelt |written |called )?(?P<value>.+)"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from hearth.memory.relations import KIN, PETS, PLURALS, listed
+from hearth.memory.relations import KIN, NATIONALITIES, PETS, PLURALS, listed
 
 NAME_WORD = r"(?:[A-ZÀ-ÖØ-ÞŠŽČ][\w'’.-]*[\wÀ-ÿ]|[A-Z]\.?)"
 NAME = (
@@ -15,7 +15,7 @@ KIN_WORDS = "|".join(sorted((re.escape(word) for word in KIN), key=len, reverse=
 KIN_PLURALS = "|".join(sorted((re.escape(word) for word in PLURALS), key=len, reverse=True))
 PET_WORDS = "|".join(sorted(PETS))
 OLDER = r"(?:(?:older|younger|elder|big|little|eldest|youngest|oldest|new|old|dear|only|second|late) )?"
-NOT_NAMES = frozenset(
+NOT_NAMES = NATIONALITIES | frozenset(
     listed(
         "i the this that these those it there here he she they we you my our your his her a an monday tuesday "
         "wednesday thursday friday saturday sunday january february march april may june july august september "

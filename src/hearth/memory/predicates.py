@@ -73,7 +73,8 @@ WHEN = (
 )
 _HABIT_LAST = re.compile(rf"(?P<what>[a-z].+?) (?P<when>{WHEN}\b.*)", re.I)
 NO_HABIT = re.compile(
-    r"(?:am|are|is|was|were|have to|had|need|want|would|will|can|could|do|does|did|should|must|might|like|love|hate|"
+    r"(?:never|remember|forget|am|are|is|was|were|have to|had|need|want|would|will|can|could|do|does|did|should|must"
+    r"|might|like|love|hate|"
     r"prefer|think|know|feel|see|went|was|have been|got|made|took|put|left)\b|\w+ed\b|have (?:a|an|two|three"
     r"|my) (?:meeting|"
     r"call|appointment|party)",
@@ -259,7 +260,7 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         ),
         (r"have been diagnosed with (?P<v>(?:type [12] )?\w+)", "health", re.I),
         (r"(?:prefer|prefers|favou?r|favou?rs) (?P<v>.+)", "prefers", re.I),
-        (r"would (?:rather|sooner) (?P<v>(?!not )\w+ .+)", "prefers", re.I),
+        (r"would (?:rather|sooner) (?P<v>(?!not )\w+ .+ than .+)", "prefers", re.I),
         (
             r"(?:am|is|are|have gone|went|keep|keeps|eat|eats|follow|follows|stick to|adhere to|am on"
             r"|live) (?:on )?(?:an? )?(?:(?:strict|lifelong|devout|committed|mostly|fully) )*(?P<v>[\w-]+)(?: diet)?",
@@ -304,7 +305,6 @@ _USUALLY = re.compile(
     r"|prefer)[a-z]+ (?:.*\b(?:at|before|after|in|on|by)\b.*))",
     re.I,
 )
-_WANTS = re.compile(r"(?:want|would like|would prefer|prefer|need) (?P<v>.+)", re.I)
 
 
 def names_listed(names: str) -> list[str]:
@@ -405,7 +405,7 @@ def _of_rule(who: str, relation: str, found: re.Match[str], now: dt.datetime, kn
     elif relation == "allergic to":
         yield from (Read(who, relation, thing) for thing in names_listed(trimmed(value)) if _object(thing))
     elif relation == "diet":
-        if value.casefold() in DIETS:
+        if value.casefold() in DIETS or value.casefold().removesuffix("s") in DIETS:
             yield Read(who, relation, value)
     elif relation == "health":
         if value.casefold().split()[-1] in CONDITIONS:
@@ -421,7 +421,7 @@ def _of_rule(who: str, relation: str, found: re.Match[str], now: dt.datetime, kn
             if groups.get("org") and (place := trimmed(groups["org"] or "")):
                 yield Read(who, "studies at", place)
     elif relation == "lives in":
-        if place := trimmed(value):
+        if (place := trimmed(value)) and not any(c.isdigit() for c in place):
             if groups.get("from"):
                 yield Read(who, relation, groups["from"] or "", is_over=True)
             yield Read(who, relation, place)

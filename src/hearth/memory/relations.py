@@ -76,6 +76,18 @@ CONDITIONS = frozenset(
         "dyslexia insomnia anaemia psoriasis coeliac vertigo glaucoma"
     )
 )
+NATIONALITIES = frozenset(
+    listed(
+        "american argentinian armenian asian australian austrian belgian brazilian british bulgarian canadian catalan "
+        "catholic chinese colombian croatian cuban czech danish dutch egyptian english estonian ethiopian "
+        "european filipino finnish flemish french german ghanaian greek hindu hungarian icelandic indian indonesian "
+        "iranian iraqi irish israeli italian japanese jewish kenyan korean latvian lebanese lithuanian maltese "
+        "mexican moroccan muslim nigerian norwegian pakistani persian peruvian polish portuguese protestant romanian "
+        "russian scottish serbian slovak slovenian spanish swedish swiss syrian thai tunisian turkish ukrainian "
+        "vietnamese welsh"
+    )
+)
+"""What one may be called that is no name."""
 JOBS = frozenset(
     listed(
         "accountant actor actress architect artist baker banker barber bartender biologist builder butcher "

@@ -70,7 +70,7 @@ _CONTRACTIONS = (
     (re.compile(r"\b(i|you|we|they)['’]ve\b", re.I), r"\1 have"),
     (re.compile(r"\b(i|you|he|she|we|they)['’]d\b", re.I), r"\1 would"),
     (re.compile(r"\b(i|you|he|she|we|they)['’]ll\b", re.I), r"\1 will"),
-    (re.compile(r"\b(he|she|it|that)['’]s\b", re.I), r"\1 is"),
+    (re.compile(r"\b(he|she|it|that|name)['’]s\b", re.I), r"\1 is"),
     (re.compile(r"\bcan['’]?t\b|\bcannot\b", re.I), "can not"),
     (re.compile(r"\bwon['’]t\b", re.I), "will not"),
     (re.compile(r"n['’]t\b", re.I), " not"),
