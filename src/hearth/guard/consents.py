@@ -63,7 +63,7 @@ class Consent:
             and amounts.keys() == self.amounts.keys()
             and all(abs(amount) <= abs(self.amounts[name]) for name, amount in amounts.items())
             and arguments.keys() <= self.sources.keys()
-            and all(value.label.sources <= self.sources[name] for name, value in arguments.items())
+            and all(_sources(value) <= self.sources[name] for name, value in arguments.items())
         )
 
     def said(self) -> str:
@@ -77,10 +77,19 @@ def _shown(value: Plain) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def is_fixed(parameter: Parameter) -> bool:
+def is_fixed(spec: ToolSpec, parameter: Parameter) -> bool:
     """Whether a value decides what is acted on, so that a consent holds for this one only."""
     kind = item_type(parameter.type)
-    return parameter.is_sink or bool(parameter.enum) or kind not in AMOUNT_TYPES | FREE_TYPES
+    if parameter.is_sink or parameter.enum or kind not in AMOUNT_TYPES | FREE_TYPES:
+        return True
+    return parameter is _naming(spec)
+
+
+def _naming(spec: ToolSpec) -> Parameter | None:
+    """The text that names the record a tool acts on, where no id does: which list, say."""
+    if not spec.unconfirmed or any(parameter.type.endswith("Id") for parameter in spec.parameters):
+        return None
+    return next((p for p in spec.parameters if p.is_required and p.type == "text"), None)
 
 
 def pattern_of(spec: ToolSpec, arguments: Mapping[str, Value]) -> tuple[dict[str, Plain], dict[str, float]]:
@@ -91,13 +100,18 @@ def pattern_of(spec: ToolSpec, arguments: Mapping[str, Value]) -> tuple[dict[str
         value = arguments.get(parameter.name)
         if value is None:
             continue
-        if is_fixed(parameter):
+        if is_fixed(spec, parameter):
             fixed[parameter.name] = _normal(value.data)
         elif item_type(parameter.type) in AMOUNT_TYPES:
             items = value.data if isinstance(value.data, list) else [value.data]
             numbers = [float(item) for item in items if isinstance(item, int | float)]
             amounts[parameter.name] = max(numbers, key=abs, default=0.0)
     return fixed, amounts
+
+
+def _sources(value: Value) -> frozenset[str]:
+    """Of a value and of all that goes with it: a draft stands for its recipients, its text comes from elsewhere."""
+    return value.label.sources.union(*(label.sources for label in value.fields.values()))
 
 
 def _normal(value: Plain) -> Plain:
@@ -144,7 +158,7 @@ class Consents:
     ) -> Consent:
         """Write a new consent down. Raises: StoreError: Nothing is kept."""
         fixed, amounts = pattern_of(spec, arguments)
-        sources = {name: value.label.sources for name, value in arguments.items()}
+        sources = {name: _sources(value) for name, value in arguments.items()}
         known = self.all()
         number = max((consent.number for consent in known), default=0) + 1
         consent = Consent(number, spec.name, verdict, fixed, amounts, sources, rules, now, now + LASTS, episode)

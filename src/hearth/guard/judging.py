@@ -92,7 +92,9 @@ class Judge:
         if decision.ruling.verdict == "deny" or decision.ruling.rule in NEVER_CONSENTED:
             return decision
         rule = decision.ruling.rule
-        is_fixed_known = all(p.name in values for p in spec.parameters if p.name in step.arguments and is_fixed(p))
+        is_fixed_known = all(
+            p.name in values for p in spec.parameters if p.name in step.arguments and is_fixed(spec, p)
+        )
         consents = self._records.consents
         consent = consents.find(spec, values, rule, occasion.now) if is_fixed_known else None
         if consent is not None and (consent.verdict == "deny" or (decision.ruling.verdict == "ask" and is_known)):
@@ -138,6 +140,10 @@ class Judge:
             resolved = self._labelling.resolved(spec, arguments, context)
             if (fault := self._sink_fault(labels, spec, resolved, is_agreed=is_agreed)) is not None:
                 rulings.append(fault)
+        if spec.effect != "none":
+            never = self._records.consents.find(spec, resolved, "", context.now)
+            if never is not None and never.verdict == "deny":
+                return Against((_by_consent(never.number, "deny"),))
         if self.policy.needs_values(spec.name):
             known = self._circumstances_of(spec.name, context.now, context.workspace)
             ruling = self.policy.judge_call(spec, resolved, known).ruling

@@ -45,7 +45,7 @@ class Labelling:
         self._tracked = frozenset(spec.domain for spec in specs.values() if spec.unconfirmed)
         """Domains whose records are remembered: those in which it makes a difference when they are read."""
         self._stands_for: dict[str, Value] = {}
-        """Id of a draft, say → its recipients."""
+        """Id of a draft, say → its recipients, with the labels of the draft's fields."""
 
     def book(self, workspace: Workspace, now: dt.datetime) -> KnownAddresses:
         """The confirmed addresses; read again after anything in the contacts was changed or read anew."""
@@ -71,17 +71,20 @@ class Labelling:
     # ── Arguments ─────────────────────────────────────────────────────────────────────────────────────────
 
     def resolved(self, spec: ToolSpec, arguments: Mapping[str, Value], context: CallContext) -> Mapping[str, Value]:
-        """`arguments` with sinks as what they stand for, and with the contact book's word on each."""
+        """`arguments` with sinks as what they stand for, and with the contact book's word on each.
+
+        The value of one that stands for recipients carries the labels of what they would get as its fields.
+        """
         found = dict(arguments)
         for parameter in spec.parameters:
             value = found.get(parameter.name)
             if value is None or not parameter.is_sink:
                 continue
             if isinstance(value.data, str) and (behind := self._stands_for.get(value.data)) is not None:
-                value = Value(behind.data, value.label)
+                value = Value(behind.data, value.label, behind.fields)
             is_address = item_type(parameter.type) in VOUCHED_TYPES or value.data is not arguments[parameter.name].data
             if is_address and value.label.strangers and self.book(context.workspace, context.now).vouches(value.data):
-                value = Value(value.data, vouched(value.label))
+                value = Value(value.data, vouched(value.label), value.fields)
             found[parameter.name] = value
         return found
 
@@ -134,7 +137,7 @@ class Labelling:
         for name, origin in spec.origins.items():
             if origin.same_as and isinstance(data, dict) and isinstance(data.get(name), str):
                 behind = data.get(origin.same_as)
-                self._stands_for[str(data[name])] = Value(behind, labels.fields[origin.same_as])
+                self._stands_for[str(data[name])] = Value(behind, labels.fields[origin.same_as], labels.fields)
         while len(self._stands_for) > MAX_STANDING_IN:
             del self._stands_for[next(iter(self._stands_for))]
 

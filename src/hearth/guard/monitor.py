@@ -183,7 +183,7 @@ class Monitor:
                 for name, value in step.arguments.items()
                 if not refs_in(value)
             }
-            is_known = all(p.name in values for p in spec.parameters if p.name in step.arguments and is_fixed(p))
+            is_known = all(p.name in values for p in spec.parameters if p.name in step.arguments and is_fixed(spec, p))
             if ruling.verdict == "ask" and is_known:
                 rules = frozenset({ruling.rule})
                 self._records.consents.keep(spec, values, "deny", rules, occasion.now, occasion.episode)

@@ -247,6 +247,8 @@ class Events:
         id = EventId(f"{uid}#{entry.recurrence}" if entry.recurrence else uid)
         if entry.organiser not in ("", self._owner):
             self._call.origins[id] = "message"  # whoever invites writes all of it
+        elif "#" in entry.uid:
+            self._call.origins[id] = "file"  # nothing Hearth made: it would pass for a time of another event
         return Event(
             id=id,
             title=entry.title,

@@ -1,0 +1,93 @@
+"""What was answered for good covers no more than what was shown, and a "never" holds however a value comes."""
+
+from __future__ import annotations
+
+import pytest
+from tests.security.test_field_labels import ALLOWED, FIND, TO_SENDER, Home, card, mail
+
+from hearth.guard.approval import YesApprover
+from hearth.guard.policy import Policy, Rule
+from hearth.store import Store
+from hearth.testing import FixedApprover
+from hearth.types import Plan, Ref, Step
+from hearth.workspace import Folder
+
+MALLORY = "mallory@example.net"
+EVENT = (
+    "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:x\r\nBEGIN:VEVENT\r\nUID:{uid}\r\nDTSTAMP:20261101T000000Z\r\n"
+    "DTSTART:20261121T100000Z\r\nSUMMARY:board\r\nLOCATION:mallory@example.net\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n"
+)
+
+
+@pytest.fixture
+def home(store: Store, folder: Folder) -> Home:
+    home = Home(store, folder)
+    home.write("contacts/anna.vcf", card("anna", "Anna Weber", "anna@example.org"))
+    home.write("mail/new/1.eml", mail(f"Mallory <{MALLORY}>"))
+    home.run(Plan((Step("list_contacts"),)))
+    return home
+
+
+def asked(home: Home, policy: Policy, answer: str, plan: Plan) -> tuple[int, str]:
+    """How many questions a plan takes, and what became of its last step."""
+    home.approver = FixedApprover(answer)  # type: ignore[arg-type]
+    home.use(policy)
+    result = home.run(plan)[-1]
+    return len(home.questions), result.status
+
+
+def test_a_never_holds_where_only_the_run_brings_the_value_and_nobody_is_asked_again(home: Home) -> None:
+    written_out = Plan((Step("draft_mail", {"to": [MALLORY], "text": "yes"}),))
+    assert asked(home, Policy({}), "never", written_out) == (1, "denied")
+    home.use(Policy({}))
+    home.monitor._approver = YesApprover()
+    assert home.run(TO_SENDER)[-1].status == "denied"
+    assert "you said never to this (consent 1" in home.run(TO_SENDER)[-1].error
+    other = Plan(
+        (Step("find_contact", {"name": "Anna"}), Step("draft_mail", {"to": [Ref(0, ("email",))], "text": "x"}))
+    )
+    assert home.run(other)[-1].status == "done"
+
+
+def test_an_always_for_sending_covers_no_text_from_elsewhere(home: Home) -> None:
+    policy = Policy(ALLOWED | {"send_mail": Rule("ask")})
+    send = Step("send_mail", {"draft": Ref(0, ("id",))})
+    own = Plan((Step("draft_mail", {"to": ["anna@example.org"], "text": "hi"}), send))
+    again = Plan((Step("draft_mail", {"to": ["anna@example.org"], "text": "bye"}), send))
+    strangers = Plan(
+        (
+            FIND,
+            Step("draft_mail", {"to": ["anna@example.org"], "text": Ref(0, ("text",))}),
+            Step("send_mail", {"draft": Ref(1, ("id",))}),
+        )
+    )
+    assert asked(home, policy, "always", own)[0] == 1
+    assert asked(home, policy, "no", again) == (0, "failed")  # there is no server to send with
+    assert asked(home, policy, "no", strangers) == (1, "denied")
+
+
+def test_an_always_holds_for_the_list_it_was_said_of(home: Home) -> None:
+    for name in ("shopping", "gifts"):
+        home.use(Policy(ALLOWED))
+        home.run(Plan((Step("add_to_list", {"list": name, "items": ["milk", "ring"]}),)))
+    take = [
+        Plan((Step("remove_from_list", {"list": n, "items": [i]}),))
+        for n, i in (("shopping", "milk"), ("gifts", "ring"), ("shopping", "ring"))
+    ]
+    assert asked(home, Policy({}), "always", take[0]) == (1, "done")
+    assert asked(home, Policy({}), "no", take[1]) == (1, "denied")
+    assert asked(home, Policy({}), "no", take[2]) == (0, "done")
+    assert home.records.consents.all()[0].said() == "remove_from_list(list = shopping)"
+
+
+@pytest.mark.parametrize("ending", ["#20261125T110000", "#x", "#"])
+def test_an_event_that_names_itself_like_a_time_of_yours_is_a_strangers(home: Home, ending: str) -> None:
+    made = home.run(Plan((Step("add_event", {"title": "dentist", "start": "2026-11-25T10:00:00+00:00"}),)))
+    value = made[0].value
+    assert isinstance(value, dict)
+    home.write("calendar/board.ics", EVENT.format(uid=f"{value['id']}{ending}").encode())
+    plan = Plan(
+        (Step("find_events", {"query": "board"}), Step("draft_mail", {"to": [Ref(0, ("place",))], "text": "x"}))
+    )
+    assert home.run(plan)[-1].status == "denied"
+    assert MALLORY in home.questions[-1]
