@@ -20,7 +20,7 @@ from hearth.memory.events import EventMemory, Filter
 from hearth.memory.facts import ME, Fact, FactStore
 from hearth.memory.inference import NEVER_READ
 from hearth.memory.relations import KIN, listed, said_of
-from hearth.memory.terms import telling_words
+from hearth.memory.terms import STOP_WORDS, telling_words
 from hearth.protocols import MemoryHit
 from hearth.types import Label
 
@@ -100,7 +100,7 @@ class Recollection:
     def facts_for(self, query: str) -> tuple[tuple[Fact, float], ...]:
         """Current facts that answer `query`, best first, each with the share of the question's words it holds; ended
         ones where the question asks for the past."""
-        asked = [word for word in telling_words(query) if word not in _ASKING]
+        asked = _asked(query)
         if not asked:
             return ()
         held = self._facts.believed()
@@ -122,7 +122,7 @@ class Recollection:
         current = [fact for fact in resting if _is_current(fact)]
         if not current:
             return True
-        asked = [word for word in telling_words(query) if word not in _ASKING]
+        asked = _asked(query)
         kin = self._kin(self._facts.believed(ME))
         gone = [fact for fact in resting if fact.unlearnt is None and not _is_current(fact)]
         best = max((_covered(asked, fact, kin) for fact in current), default=0.0)
@@ -137,6 +137,15 @@ class Recollection:
 _ASKING = frozenset(
     listed("remember know tell told say said find look search mention mentioned much many long thing things")
 )
+
+
+_RELATING = frozenset(listed("like called name")).union(*_MEANS.values())
+
+
+def _asked(query: str) -> list[str]:
+    """The words a question is about; where none tells anything, those that name a relation ("what do I like")."""
+    words = [word for word in telling_words(query) if word not in _ASKING]
+    return [word for word in words if word not in STOP_WORDS] or [word for word in words if word in _RELATING]
 
 
 def _is_current(fact: Fact) -> bool:
