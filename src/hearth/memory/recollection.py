@@ -110,6 +110,8 @@ class Recollection:
         kin = self._kin(held)
         scored = [(fact, _covered(asked, fact, kin)) for fact in held]
         found = [(fact, score) for fact, score in scored if score >= _LEAST_COVERED]
+        if all(word in KIN for word in asked):  # "who is my sister": not where she lives
+            found = [pair for pair in found if pair[0].subject == ME] or found
         found.sort(key=lambda pair: (-round(pair[1], 3), pair[0].until is not None, -pair[0].confidence, -pair[0].id))
         return tuple(found)
 
