@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from hearth.errors import NotFound
 from hearth.memory.closeness import N_CLOSE, Closeness, TokenEncoder
 from hearth.memory.index import EventIndex, Row, packed
-from hearth.memory.ranking import Period, Question, people_named, rank, reranked
+from hearth.memory.ranking import Period, Question, Ranked, people_named, rank, reranked
 from hearth.memory.terms import weighed
 from hearth.protocols import Encoder, MemoryHit
 from hearth.store import Store
@@ -61,6 +61,27 @@ class Filter:
     kinds: tuple[str, ...] = ()
     people: tuple[str, ...] = ()
     places: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An event that may answer a question, with how near it comes."""
+
+    id: str
+    text: str
+    kind: str
+    at: dt.datetime
+    person: str
+    """Who said or did it; empty: the owner."""
+    before: str
+    """What was said just before it in its conversation, with who said it; empty: nothing."""
+    total: float
+    """Its weighed scores; greater is better, comparable within one question."""
+    cosine: float
+    close: float
+    """How close its words come to the question's, about 0 to 1; 0 without a closer look."""
+    people: tuple[str, ...]
+    """Whom the question names, of those who said something."""
 
 
 class EventMemory:
@@ -207,25 +228,69 @@ class EventMemory:
             where: Which events may be found.
             is_close: Look at the best again, word by word: better, and some 4 ms for each event not looked at lately.
         """
-        text = query[:_MOST_QUESTION].encode(errors="ignore").decode()
-        if not text.strip() or limit < 1:
+        found = self._looked(query, now, where, is_close) if limit > 0 else None
+        if found is None:
             return ()
+        ranked = found[0]
+        is_near = ranked.has_words | (ranked.cosines >= LEAST_COSINE)
+        slots, totals = ranked.slots[is_near][:limit], ranked.totals[is_near][:limit]
+        return self._hits(self.index.numbers[slots], totals)
+
+    def look_closely(
+        self, question: str, *, limit: int = 5, now: dt.datetime | None = None, where: Filter | None = None
+    ) -> tuple[Found, ...]:
+        """As `search` with `is_close`, with how near each event comes and what was said before it."""
+        looked = self._looked(question, now, where, is_close=True) if limit > 0 else None
+        if looked is None:
+            return ()
+        ranked, close, people = looked
+        near = np.flatnonzero(ranked.has_words | (ranked.cosines >= LEAST_COSINE))[:limit]
+        numbers = self.index.numbers[ranked.slots[near]].tolist()
+        previous = self.index.previous[ranked.slots[near]]
+        before = np.where(previous >= 0, self.index.numbers[previous], -1).tolist()
+        texts = self._texts(np.array([k for k in before if k >= 0], np.int64))
+        marks = ",".join("?" * len(numbers))
+        rows = {
+            row["number"]: row
+            for row in self._store.query(f"SELECT * FROM event WHERE number IN ({marks})", numbers)  # noqa: S608 - question marks only
+        }
+        return tuple(
+            Found(
+                *(row["id"], row["text"], row["kind"], parse_moment(row["at"]), row["person"]),
+                *(texts.get(preceding, ""), float(ranked.totals[place]), float(ranked.cosines[place])),
+                *(close.get(number, 0.0), tuple(people)),
+            )
+            for place, number, preceding in zip(near.tolist(), numbers, before, strict=True)
+            if (row := rows.get(number)) is not None
+        )
+
+    def times_in(self, text: str, at: dt.datetime) -> tuple[Period, ...]:
+        """The stretches of time `text` names, as seen from `at`; none without a reader of times."""
+        return tuple(self._read_times(text, at)) if self._read_times is not None else ()
+
+    def _looked(
+        self, query: str, now: dt.datetime | None, where: Filter | None, is_close: bool
+    ) -> tuple[Ranked, dict[int, float], list[str]] | None:
+        """Events ranked, the closeness of those looked at again, by number, and whom the question names; None of an
+        empty question."""
+        text = query[:_MOST_QUESTION].encode(errors="ignore").decode()
+        if not text.strip():
+            return None
         index = self.index
         vector = None
         if self._encoder is not None:
             for _ in self.embed(_MOST_WAITING):
                 pass
             vector = self._encoder.encode([text])[0]
-        periods = tuple(self._read_times(text, now)) if self._read_times is not None and now is not None else ()
+        periods = self.times_in(text, now) if now is not None else ()
         ranked = rank(index, Question(text, vector, periods), self._mask(where))
-        if is_close and self._closeness is not None:
-            best = index.numbers[ranked.slots[:N_CLOSE]]
-            texts = self._texts(best)
-            people = people_named(index, text)
-            ranked = reranked(ranked, self._closeness.of(text, people, {k: texts.get(k, "") for k in best.tolist()}))
-        is_near = ranked.has_words | (ranked.cosines >= LEAST_COSINE)
-        slots, totals = ranked.slots[is_near][:limit], ranked.totals[is_near][:limit]
-        return self._hits(index.numbers[slots], totals)
+        if not is_close or self._closeness is None:
+            return ranked, {}, people_named(index, text) if is_close else []
+        best = index.numbers[ranked.slots[:N_CLOSE]]
+        texts = self._texts(best)
+        people = people_named(index, text)
+        close = self._closeness.of(text, people, {k: texts.get(k, "") for k in best.tolist()})
+        return reranked(ranked, close), dict(zip(best.tolist(), close.tolist(), strict=True)), people
 
     def _mask(self, where: Filter | None) -> NDArray[np.bool_] | None:
         if where is None:
