@@ -193,6 +193,28 @@ def test_a_model_that_makes_up_a_stand_in_makes_no_plan(server: Server, model: L
         LanguagePlanner(model).plan(Request("write to Mia", FIXED_NOW), Context(), TOOLS)
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        '{"outcome": "plan", "task_nodes": [{"task": "Person1 mail1@masked.example", "arguments": []}]}',
+        '{"outcome": "Person1", "missing": ["Person1"], "nearest_tool": "mail1@masked.example"}',
+        '{"outcome": "plan", "Person1": {"mail1@masked.example": []}}',
+        '```json\n{"outcome": "plan", "reason": "to\\nPerson1\\tmail1@masked.example"}\n```',
+        json.dumps({"outcome": "plan", "reason": "to\nPerson1" * 900}),
+        json.dumps({"outcome": "plan", "task_nodes": [{"task": "draft_mail", "arguments": [{"name": "a\nPerson1"}]}]}),
+        "no object, but\nPerson1 and mail1@masked.example",
+    ],
+)
+def test_a_model_is_not_told_whom_its_own_stand_ins_stood_for_when_it_is_asked_again(
+    server: Server, model: LanguageModel, answer: str
+) -> None:
+    server.answer = lambda said: answer  # type: ignore[method-assign]
+    with pytest.raises(hearth.errors.PlannerError):
+        LanguagePlanner(model).plan(Request("write mia@berger.example hello from Mia", FIXED_NOW), Context(), TOOLS)
+    assert len(server.received) == 2
+    assert left(server) == []
+
+
 # ── There is no way round ─────────────────────────────────────────────────────────────────────────────────
 
 

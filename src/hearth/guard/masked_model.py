@@ -13,6 +13,7 @@ parameters, which a plan needs as they are; how much is asked and when.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -143,15 +144,16 @@ class MaskedModel:
 
     def _masked(self, messages: Sequence[Mapping[str, str]]) -> tuple[list[dict[str, str]], Masked]:
         """The messages as they are sent; the same conversation gets the same stand-ins, however often it is sent."""
+        read = _as_read(messages)
         texts: list[str] = []
         is_told: list[bool] = []
-        for message in messages:
-            leaves = _leaves(message.get("content", ""))
+        for message in read:
+            leaves = _leaves(message)
             texts += leaves
             is_told += [message.get("role") == "system"] * len(leaves)
         masked = self._mask.masker().mask(*texts, told=is_told)
         rest = iter(masked.texts)
-        return [{**message, "content": _filled(message.get("content", ""), rest)} for message in messages], masked
+        return [{**message, "content": _filled(message, rest)} for message in read], masked
 
     def _restored(self, reply: str, masked: Masked) -> str:
         """The reply in the owner's values. Raises: UnknownStandInError."""
@@ -171,10 +173,33 @@ class MaskedModel:
 # ── Texts inside messages ─────────────────────────────────────────────────────────────────────────────────
 
 
-def _leaves(content: str) -> list[str]:
+_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|[^\W\d_])")
+
+
+def _as_read(messages: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
+    """The messages; from a model's own answer on, without `\\n` and the like where they are no JSON: in `\\nAnna`
+    nobody would find the name."""
+    read: list[Mapping[str, str]] = []
+    is_answered = False
+    for message in messages:
+        is_answered = is_answered or message.get("role") == "assistant"
+        content = message.get("content", "")
+        if is_answered and _document(content) is None:
+            message = {**message, "content": _ESCAPE.sub(" ", content)}
+        read.append(message)
+    return read
+
+
+def _leaves(message: Mapping[str, str]) -> list[str]:
     """The texts of a message: of JSON every string; else the whole of it."""
+    content = message.get("content", "")
     document = _document(content)
-    return _strings(document) if document is not None else [content]
+    return _strings(document, is_own=_is_own(message)) if document is not None else [content]
+
+
+def _is_own(message: Mapping[str, str]) -> bool:
+    """Whether Hearth made the JSON of a message; a model's answer is its own, with the owner's values put back."""
+    return message.get("role") != "assistant"
 
 
 def _document(content: str) -> object | None:
@@ -188,36 +213,40 @@ def _document(content: str) -> object | None:
     return document if isinstance(document, dict | list) else None
 
 
-_OWN_KEYS = frozenset({"now", "weekday", "time_zone", "kind", "rule", "task", "nearest_tool", "missing", "outcome"})
-"""What Hearth itself writes under these is of its own making: a moment, a rule, a tool's name."""
+_OWN_KEYS = frozenset({"now", "weekday", "time_zone", "kind", "rule"})
+"""What Hearth itself writes under these is of its own making: a moment, a rule."""
 
 
-def _strings(value: object) -> list[str]:
-    """The texts that somebody said; keys are Hearth's own."""
+def _strings(value: object, *, is_own: bool) -> list[str]:
+    """The texts that somebody said; in Hearth's own JSON the keys are nobody's."""
     if isinstance(value, str):
         return [value]
     if isinstance(value, list):
-        return [text for item in value for text in _strings(item)]
+        return [text for item in value for text in _strings(item, is_own=is_own)]
+    if isinstance(value, dict) and is_own:
+        return [t for key, item in value.items() if key not in _OWN_KEYS for t in _strings(item, is_own=True)]
     if isinstance(value, dict):
-        return [text for key, item in value.items() if key not in _OWN_KEYS for text in _strings(item)]
+        return [text for key, item in value.items() for text in (key, *_strings(item, is_own=False))]
     return []
 
 
-def _filled(content: str, texts: Iterator[str]) -> str:
-    """The message with its texts, in order, replaced by `texts`."""
-    document = _document(content)
+def _filled(message: Mapping[str, str], texts: Iterator[str]) -> str:
+    """The content of a message with its texts, in order, replaced by `texts`."""
+    document = _document(message.get("content", ""))
     if document is None:
         return next(texts)
-    return json.dumps(_replaced(document, texts), ensure_ascii=False)
+    return json.dumps(_replaced(document, texts, is_own=_is_own(message)), ensure_ascii=False)
 
 
-def _replaced(value: object, texts: Iterator[str]) -> object:
+def _replaced(value: object, texts: Iterator[str], *, is_own: bool) -> object:
     if isinstance(value, str):
         return next(texts)
     if isinstance(value, list):
-        return [_replaced(item, texts) for item in value]
+        return [_replaced(item, texts, is_own=is_own) for item in value]
+    if isinstance(value, dict) and is_own:
+        return {key: item if key in _OWN_KEYS else _replaced(item, texts, is_own=True) for key, item in value.items()}
     if isinstance(value, dict):
-        return {key: item if key in _OWN_KEYS else _replaced(item, texts) for key, item in value.items()}
+        return {next(texts): _replaced(item, texts, is_own=False) for key, item in value.items()}
     return value
 
 
