@@ -95,6 +95,8 @@ def rank(index: EventIndex, question: Question, mask: NDArray[np.bool_] | None =
 def reranked(ranked: Ranked, close: FloatArray) -> Ranked:
     """The first `len(close)` in the order of their scores and their closeness together; the others behind them."""
     n = len(close)
+    if not n:
+        return ranked
     totals = ranked.scores[:n] @ weights("close")[:-1] + weights("close")[-1] * standardised(close)
     order = np.argsort(-totals, kind="stable")
     behind = ranked.totals[n:] - (ranked.totals[n] if n < len(ranked.totals) else 0) + totals.min(initial=0)
