@@ -165,7 +165,7 @@ def _chances(raw: Floats) -> Floats:
     return result
 
 
-N_TEXTS = 2000
+N_TEXTS = 6000
 _START, _STEP = dt.datetime(2021, 1, 1, tzinfo=dt.UTC), dt.timedelta(minutes=3)
 
 

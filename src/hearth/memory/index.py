@@ -78,6 +78,15 @@ def unpacked(codes: NDArray[np.int8], halves: NDArray[np.uint8], scales: FloatAr
     return result
 
 
+def unpacked_bytes(vector: bytes) -> FloatArray:
+    """The inverse of `packed`, to 9 bits."""
+    return unpacked(
+        np.frombuffer(vector, np.int8, DIM, offset=4),
+        np.frombuffer(vector, np.uint8, offset=4 + DIM),
+        np.frombuffer(vector, np.float32, count=1),
+    )
+
+
 class EventIndex:
     """All events of a store; slots are places in its arrays, in the order of events' numbers."""
 
@@ -156,9 +165,11 @@ class EventIndex:
     def add(self, rows: Iterable[Row]) -> None:
         """Take in events that were written to the store; their numbers exceed all known ones that still live."""
         for row in rows:
+            if self.slot(row.number) >= 0:
+                continue  # read with all others, when deletions before it swept the arrays
             while self._n and self.numbers[self._n - 1] >= row.number:
                 if self.is_live[self._n - 1]:
-                    raise ValueError(f"event {row.number} is known, or older than known ones; load the index anew")
+                    raise ValueError(f"event {row.number} is older than known ones; load the index anew")
                 self._n -= 1  # a number that was used by an event since deleted
                 self._postings.clear()
                 self._unread.clear()
