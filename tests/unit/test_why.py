@@ -210,4 +210,5 @@ def test_it_is_read_from_the_home(home: Path, capsys: pytest.CaptureFixture[str]
     assert run(["--home", str(home), "why", "e1", "4"]) == 4
     assert "e1 has 3 steps, there is no step 4" in capsys.readouterr().err
     assert run(["--home", str(home), "why", "nope"]) == 4
+    assert run(["--home", str(home), "why"]) == 0  # the last request
     assert run(["--home", str(home), "why", "e1", "0"]) == 2

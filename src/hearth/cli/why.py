@@ -18,7 +18,7 @@ from hearth.types import Argument, Asked, Episode, Label, Plain, Plan, Ref, Ruli
 if TYPE_CHECKING:
     from hearth.guard.chain import Entry
     from hearth.store import Store
-    from hearth.trace import CallRecord
+    from hearth.trace import CallRecord, Trace
 
 _WIDTH = 100
 _SOURCES: Mapping[str, str] = {
@@ -61,12 +61,13 @@ class Section:
 
 
 @click.command()
-@click.argument("id")
+@click.argument("id", required=False)
 @click.argument("step", type=click.IntRange(min=1), required=False)
 @as_json
 @click.pass_obj
-def why(invocation: Invocation, id: str, step: int | None, as_json: bool) -> None:
-    """Explain episode ID, or its step number STEP: why this plan, who allowed it, where each value came from.
+def why(invocation: Invocation, id: str | None, step: int | None, as_json: bool) -> None:
+    """Explain episode ID (default: the last), or its step number STEP: why this plan, who allowed it, where each value
+    came from.
 
     Every sentence rests on what was written down while it happened; nothing is asked of a model.
     """
@@ -75,6 +76,7 @@ def why(invocation: Invocation, id: str, step: int | None, as_json: bool) -> Non
 
     with opened_record(invocation.home) as store:
         trace = Trace(store)
+        id = id or _last_id(trace)
         episode, calls = trace.episode(id), trace.calls(id)
         rests_on = episode.plan.rests_on if episode.plan else ()
         left = tuple(Ledger(store).entries(episode=id))
@@ -94,6 +96,12 @@ def why(invocation: Invocation, id: str, step: int | None, as_json: bool) -> Non
         for sentence in section.says:
             first, *more = wrapped(clean(" ".join(sentence.split())), _WIDTH - 4)
             click.echo("\n".join([f"  · {first}", *(f"    {line}" for line in more)]))
+
+
+def _last_id(trace: Trace) -> str:
+    for episode in trace.episodes(limit=1):
+        return episode.id
+    raise errors.NotFound("nothing was asked yet in this home; `hearth ask` something first")
 
 
 # ── The whole ─────────────────────────────────────────────────────────────────────────────────────────────
