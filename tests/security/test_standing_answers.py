@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.security.test_field_labels import ALLOWED, FIND, TO_SENDER, Home, card, mail
+from tests.security.test_field_labels import ALLOWED, FIND, REPLY, TO_SENDER, Home, card, mail
 
 from hearth.guard.approval import YesApprover
 from hearth.guard.policy import Policy, Rule
@@ -78,6 +78,25 @@ def test_an_always_holds_for_the_list_it_was_said_of(home: Home) -> None:
     assert asked(home, Policy({}), "no", take[1]) == (1, "denied")
     assert asked(home, Policy({}), "no", take[2]) == (0, "done")
     assert home.records.consents.all()[0].said() == "remove_from_list(list = shopping)"
+
+
+@pytest.mark.parametrize("is_new_process", [False, True])
+def test_a_draft_picked_by_its_id_is_asked_about_where_a_stranger_gets_it(home: Home, is_new_process: bool) -> None:
+    drafted = home.run(REPLY)[-1].value
+    assert isinstance(drafted, dict)
+    if is_new_process:
+        home.use(Policy(ALLOWED))
+    sent = home.run(Plan((Step("send_mail", {"draft": str(drafted["id"])}),)))[-1]
+    assert sent.status == "denied"
+    assert len(home.questions) == 1
+    assert "a file" in home.questions[0] if is_new_process else MALLORY in home.questions[0]
+
+
+def test_a_draft_picked_by_its_id_goes_to_somebody_known_unasked(home: Home) -> None:
+    drafted = home.run(Plan((Step("draft_mail", {"to": ["anna@example.org"], "text": "hi"}),)))[-1].value
+    assert isinstance(drafted, dict)
+    sent = home.run(Plan((Step("send_mail", {"draft": str(drafted["id"])}),)))[-1]
+    assert (sent.status, home.questions) == ("failed", [])  # there is no server to send with
 
 
 @pytest.mark.parametrize("ending", ["#20261125T110000", "#x", "#"])

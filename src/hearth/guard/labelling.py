@@ -21,6 +21,7 @@ from hearth.guard.labels import (
     Value,
     item_type,
     join_all,
+    label_of,
     result_labels,
     vouchable,
     vouched,
@@ -29,7 +30,7 @@ from hearth.guard.labels import (
 from hearth.guard.provenance import KEYS, Origin, digest_of, records
 from hearth.guard.records import Records
 from hearth.protocols import CallContext, Workspace
-from hearth.types import TRUSTED_SOURCES, Plain, ToolSpec
+from hearth.types import OWNER, TRUSTED_SOURCES, Plain, ToolSpec
 
 MAX_STANDING_IN = 1000
 """How many ids that stand for recipients are remembered."""
@@ -44,6 +45,13 @@ class Labelling:
         self._known: KnownAddresses | None = None
         self._tracked = frozenset(spec.domain for spec in specs.values() if spec.unconfirmed)
         """Domains whose records are remembered: those in which it makes a difference when they are read."""
+        self._standing_in = frozenset(
+            spec.fields[name]
+            for spec in specs.values()
+            for name, origin in spec.origins.items()
+            if origin.same_as and name in spec.fields
+        )
+        """Types of ids that stand for recipients."""
         self._stands_for: dict[str, Value] = {}
         """Id of a draft, say → its recipients, with the labels of the draft's fields."""
 
@@ -73,7 +81,8 @@ class Labelling:
     def resolved(self, spec: ToolSpec, arguments: Mapping[str, Value], context: CallContext) -> Mapping[str, Value]:
         """`arguments` with sinks as what they stand for, and with the contact book's word on each.
 
-        The value of one that stands for recipients carries the labels of what they would get as its fields.
+        The value of one that stands for recipients carries the labels of what they would get as its fields. One that an
+        earlier process made, named by its id ("send it"), is a file's: who went into it is not known any more.
         """
         found = dict(arguments)
         for parameter in spec.parameters:
@@ -81,7 +90,11 @@ class Labelling:
             if value is None or not parameter.is_sink:
                 continue
             if isinstance(value.data, str) and (behind := self._stands_for.get(value.data)) is not None:
-                value = Value(behind.data, value.label, behind.fields)
+                value = Value(behind.data, value.label.join(behind.label), behind.fields)
+            elif parameter.type in self._standing_in and value.label.sources <= OWNER.sources:
+                value = Value(
+                    value.data, value.label.join(label_of("file"))
+                )  # picked by its id: whom it goes to lies there
             is_address = item_type(parameter.type) in VOUCHED_TYPES or value.data is not arguments[parameter.name].data
             if is_address and value.label.strangers and self.book(context.workspace, context.now).vouches(value.data):
                 value = Value(value.data, vouched(value.label), value.fields)

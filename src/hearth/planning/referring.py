@@ -234,7 +234,8 @@ def _shown(last: Episode, tools: Mapping[str, ToolSpec]) -> tuple[list[Mapping[s
             continue
         values = result.value if isinstance(result.value, list) else [result.value]
         records: list[Mapping[str, Plain]] = [value for value in values if isinstance(value, dict)]
-        field = next((name for name, kind in spec.fields.items() if name == "id" or kind == "FilePath"), "")
+        fields = spec.fields.items()  # what is no id of its own could stand in for any other word of the plan
+        field = next((n for n, kind in fields if kind == "FilePath" or (n == "id" and kind.endswith("Id"))), "")
         if records and field:
             return records, spec.fields[field], field
     return None
