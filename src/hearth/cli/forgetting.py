@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -12,11 +13,12 @@ import click
 
 from hearth import errors
 from hearth.cli.invocation import Invocation, as_json, print_json
-from hearth.cli.learning import Bars, folder_of, opened_state, opened_store, state_option
+from hearth.cli.learning import Bars, folder_of, open_encoder, opened_state, opened_store, state_option
 from hearth.terminal import clean, short
 
 if TYPE_CHECKING:
     from hearth.learn.unlearn import Found, Receipt
+    from hearth.memory.forget import Wanted
 
 _N_SHOWN = 8
 
@@ -27,6 +29,10 @@ _N_SHOWN = 8
 @click.option("--matching", default="", metavar="TEXT", help="All that holds TEXT: examples, memories, requests.")
 @click.option("--source", default="", help="All demonstrations of a source: teacher, success, owner, …")
 @click.option("--from-episode", "episode", default="", metavar="ID", help="What came of one request, and the request.")
+@click.option("--person", default="", metavar="NAME", help="Memories that NAME said, or that name them.")
+@click.option("--since", type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M"]), help="Memories from this day on.")
+@click.option("--until", type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M"]), help="Memories before this day.")
+@click.option("--topic", default="", metavar="WORDS", help="Memories with these words, or near their meaning.")
 @click.option("--keep-record", is_flag=True, help="Leave the recorded requests of `hearth history`.")
 @state_option
 @click.option("--yes", is_flag=True, help="Forget without asking.")
@@ -39,6 +45,10 @@ def forget(
     matching: str,
     source: str,
     episode: str,
+    person: str,
+    since: dt.datetime | None,
+    until: dt.datetime | None,
+    topic: str,
     keep_record: bool,
     state_folder: Path | None,
     yes: bool,
@@ -46,17 +56,23 @@ def forget(
 ) -> int:
     """Forget demonstrations or memories for good.
 
-    They leave the weights (which then equal those of a student that never saw them), the memory, every version and the
-    files' bytes. What would go is shown first. A receipt, which repeats nothing of it, is written to `receipts/`.
+    Of --person, --since, --until and --topic, all that are given must hold. What goes leaves the weights (which then
+    equal those of a student that never saw it), the memory, every version and the files' bytes, and takes along the
+    facts, sentences of summaries and kept files that rest on it alone. It is shown first. A receipt, which repeats
+    nothing of it, is written to `receipts/`.
     """
     from hearth.learn.unlearn import find
     from hearth.learn.unlearn import forget as forget_found
 
     if kind is not None and not ids:
         raise click.UsageError(f"say which: hearth forget {kind} ID…")
-    if kind is None and not (matching or source or episode):
-        raise click.UsageError("say what: demonstration ID…, event ID…, --matching, --source or --from-episode")
     folder = folder_of(invocation, state_folder)
+    wanted = _wanted(folder, person, since, until, topic)
+    if kind is None and not (matching or source or episode) and wanted is None:
+        raise click.UsageError(
+            "say what: demonstration ID…, event ID…, --matching, --person, --since, --until, --topic, --source or "
+            "--from-episode"
+        )
     with opened_store(folder) as store:
         found = find(
             store,
@@ -66,6 +82,8 @@ def forget(
             source=source,
             episode=episode,
             with_record=not keep_record,
+            wanted=wanted,
+            encoder=open_encoder() if topic else None,
         )
     if found.is_empty:
         raise errors.NotFound("nothing of that is held; there is nothing to forget")
@@ -90,6 +108,21 @@ def forget(
     return 6 if receipt.found_in else 0
 
 
+def _wanted(
+    folder: Path, person: str, since: dt.datetime | None, until: dt.datetime | None, topic: str
+) -> Wanted | None:
+    """Days are those of the owner's time zone."""
+    from hearth import config
+    from hearth.memory.forget import Wanted
+
+    zone: dt.tzinfo = dt.UTC
+    if (since or until) and (folder / "hearth.toml").exists():
+        zone = config.read_settings(folder / "hearth.toml").zone()
+    first, last = (moment and moment.replace(tzinfo=zone) for moment in (since, until))
+    wanted = Wanted(person.strip(), first, last, topic.strip())
+    return None if wanted.is_empty else wanted
+
+
 def _agreed() -> bool:
     if sys.stdin.isatty():
         with contextlib.suppress(click.Abort):
@@ -105,6 +138,9 @@ def _json(found: Found) -> dict[str, object]:
         "episodes": [{"id": id, "request": text} for id, text in found.episodes],
         "n_agreements": found.n_agreements,
         "n_sent": len(found.sent),
+        "facts_and_sentences": list(found.attached.said),
+        "n_facts": len(found.attached.facts),
+        "n_blobs": len(found.attached.blobs),
     }
 
 
@@ -119,6 +155,15 @@ def _show(found: Found) -> None:
             click.echo(f"  {name:<13} {clean(id)}  {short(text, 70)}")
         if len(rows) > _N_SHOWN:
             click.echo(f"  {name:<13} … and {len(rows) - _N_SHOWN} more")
+    attached = found.attached
+    for text in attached.said[:_N_SHOWN]:
+        click.echo(f"  {'with it':<13} {short(text, 80)}")
+    if len(attached.said) > _N_SHOWN:
+        click.echo(f"  {'with it':<13} … and {len(attached.said) - _N_SHOWN} more facts and sentences of summaries")
+    if attached.blobs:
+        click.echo(
+            f"  {len(attached.blobs)} kept {'file' if len(attached.blobs) == 1 else 'files'} that belong to them"
+        )
     if found.n_agreements:
         click.echo(f"  {found.n_agreements} comparisons with a teacher")
     if found.sent:
@@ -133,6 +178,9 @@ def _say(receipt: Receipt) -> None:
         (receipt.n_events, "memory", "memories"),
         (receipt.n_episodes, "recorded request", "recorded requests"),
         (receipt.skills_removed, "skill", "skills"),
+        (receipt.n_facts, "fact", "facts"),
+        (receipt.n_lines, "sentence of a summary", "sentences of summaries"),
+        (receipt.n_blobs, "kept file", "kept files"),
         (receipt.n_erased, "message's bytes", "messages' bytes"),
     )
     said = [f"{n} {one if n == 1 else many}" for n, one, many in counted if n]

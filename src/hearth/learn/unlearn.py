@@ -20,7 +20,7 @@ import json
 import secrets
 import sqlite3
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,13 @@ from hearth.guard.ledger import Ledger
 from hearth.learn.buffer import Buffer, Entry, entry_of
 from hearth.learn.state import Described, Progress, State, silent
 from hearth.learn.tasks import Task, without
+from hearth.memory import forget as memories
+from hearth.memory.blobs import FOLDER as BLOBS
+from hearth.memory.blobs import Blobs
+from hearth.memory.forget import Attached, Wanted
+from hearth.memory.retention import SUMMARY
 from hearth.models.configured import ADAPTERS
+from hearth.protocols import Encoder
 from hearth.store import Store
 from hearth.trace import N_MAX_STEPS
 from hearth.workspace import Folder
@@ -55,10 +61,13 @@ class Found:
     """Entries of the ledger whose bytes match, beside those of the requests."""
     with_record: bool = True
     """Whether the record of what was asked goes, too, and with it the bytes the ledger keeps."""
+    attached: Attached = field(default_factory=Attached)
+    """Facts, sentences of summaries and things kept that go with the memories."""
 
     @property
     def is_empty(self) -> bool:
-        return not (self.demonstrations or self.events or self.episodes or self.n_agreements or self.sent)
+        found = (self.demonstrations, self.events, self.episodes, self.n_agreements, self.sent, self.attached.lines)
+        return not any(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +101,10 @@ class Receipt:
     n_erased: int = 0
     """Messages that left this device and held some of it: their bytes are erased; that they left, when and to whom
     stays in the ledger."""
+    n_facts: int = 0
+    n_lines: int = 0
+    """Sentences taken out of summaries."""
+    n_blobs: int = 0
 
 
 # ── Finding ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -106,6 +119,8 @@ def find(
     source: str = "",
     episode: str = "",
     with_record: bool = True,
+    wanted: Wanted | None = None,
+    encoder: Encoder | None = None,
 ) -> Found:
     """What these words name; several conditions are joined by or.
 
@@ -114,6 +129,8 @@ def find(
         matching: Text in a request, a plan, a memory or the record, whatever its case.
         source: Of demonstrations (`teacher`, `owner`, …).
         episode: What was learnt and remembered from this request.
+        wanted: Memories by person, period or topic, with the requests that some of them are.
+        encoder: Finds memories by what a topic means, too.
         with_record: Also the recorded requests that demonstrations came from, or that match.
     Raises:
         NotFound: An id that is nowhere; nothing was changed.
@@ -130,21 +147,30 @@ def find(
     for id in demonstrations:
         if all(entry.id != id for entry in held):
             raise NotFound(f"no demonstration {id!r}; it may have been forgotten already")
-    asked = {episode} - {""}
+    meant, lines = memories.events_meant(store, encoder, wanted) if wanted is not None else (set(), set())
+    if matching:
+        lines |= memories.events_meant(store, None, Wanted(topic=matching))[1]
+    asked = ({episode} - {""}) | meant
+    held += [
+        e for id in dict.fromkeys(i for m in sorted(meant) for i in buffer.find(episode=m)) for e in _held(store, id)
+    ]
     if with_record:
         asked |= {entry.episode for entry in held} - {""}
     episodes = _episodes(store, asked, matching if with_record else "")
     if episode and not episodes and not held:
         raise NotFound(f"no episode {episode!r}; `hearth history` lists the ones there are")
-    memories = _events(store, {*events, *(id for id, _ in episodes)}, matching)
+    found = _events(store, {*events, *meant, *(id for id, _ in episodes)}, matching)
     for id in events:
-        if all(id != known for known, _ in memories):
+        if all(id != known for known, _ in found):
             raise NotFound(f"no event {id!r} in memory; it may have been forgotten already")
     n_agreements = len(
         _agreements(store, {id for id, _ in episodes}, {e.demonstration.request for e in held}, matching)
     )
     sent = Ledger(store).holding(_as_sent([matching]), any_case=True) if matching and with_record else ()
-    return Found(tuple(held), tuple(memories), tuple(episodes) if with_record else (), n_agreements, sent, with_record)
+    asked_for = tuple(episodes) if with_record else ()
+    goes_with = memories.attached(store, {id for id, _ in found}, lines)
+    held = list({(entry.id, entry.digest): entry for entry in held}.values())
+    return Found(tuple(held), tuple(found), asked_for, n_agreements, sent, with_record, goes_with)
 
 
 def _held(store: Store, id: str) -> list[Entry]:
@@ -178,9 +204,11 @@ def _steps_hold(store: Store, number: int, text: str) -> bool:
 
 
 def _events(store: Store, ids: set[str], matching: str) -> list[tuple[str, str]]:
-    rows = store.query("SELECT id, text FROM event ORDER BY number")
+    rows = store.query("SELECT id, text, kind FROM event ORDER BY number")
     return [
-        (row["id"], row["text"]) for row in rows if row["id"] in ids or (matching and _has([row["text"]], matching))
+        (row["id"], row["text"])
+        for row in rows
+        if row["id"] in ids or (matching and row["kind"] != SUMMARY and _has([row["text"]], matching))
     ]
 
 
@@ -234,6 +262,8 @@ def forget(state: State, found: Found, progress: Progress = silent) -> Receipt:
     state.refresh()
     if found.episodes and (state.folder / "owner").is_dir():
         Folder(state.folder / "owner", state.store).prune(_NEVER)  # large before-images that nothing refers to any more
+    if (state.folder / BLOBS).is_dir():
+        Blobs(state.store).sweep()
     state.erase()
     searched, left = _search(state.folder, texts, _said_by_nothing_held(state.store, texts))
     receipt = _completed(state, receipt, searched, left, texts)
@@ -304,9 +334,8 @@ def _removed(
     cursor.executemany("DELETE FROM agreement WHERE number=?", [(number,) for number in numbers])
     for id, _ in found.episodes:
         _remove_episode(cursor, id)
-    for id, _ in found.events:
-        cursor.execute("DELETE FROM event WHERE id=?", (id,))
-    if found.events:  # FTS5 only marks words as deleted until its segments are merged
+    memories.remove(cursor, state.store, [id for id, _ in found.events], found.attached)
+    if found.events or found.attached.lines:  # FTS5 only marks words as deleted until its segments are merged
         cursor.execute("INSERT INTO event_words (event_words) VALUES ('optimize')")
     n_skills = _remove_skills(cursor, gone)
     rebuilt = []
@@ -332,6 +361,9 @@ def _removed(
         held_after="",
         n_held=before[2],
         rebuilt=tuple(rebuilt),
+        n_facts=len(found.attached.facts),
+        n_lines=len(found.attached.lines),
+        n_blobs=len(found.attached.blobs),
     )
 
 
@@ -424,6 +456,7 @@ def _needles(found: Found) -> list[bytes]:
     """Texts that must be in no file any more, as they would be stored."""
     texts = [entry.demonstration.request for entry in found.demonstrations]
     texts += [text for _, text in (*found.events, *found.episodes)]
+    texts += found.attached.said
     return _as_sent(text for text in texts if len(text.strip()) >= _FEWEST_CHARACTERS)
 
 
@@ -441,6 +474,7 @@ def _said_by_nothing_held(store: Store, needles: Sequence[bytes]) -> list[bytes]
     rows = store.query(
         "SELECT request FROM demonstration UNION ALL SELECT request FROM set_aside"
         " UNION ALL SELECT request FROM episode UNION ALL SELECT text FROM event"
+        " UNION ALL SELECT text FROM summary_line UNION ALL SELECT subject || ' ' || relation || ' ' || value FROM fact"
     )
     held = "\n".join(row[0] for row in rows)
     whole = held.encode(errors="surrogatepass"), json.dumps(held).encode()

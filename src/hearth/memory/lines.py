@@ -137,7 +137,7 @@ def _read(line: bytes, number: int) -> _EventLine | _FactLine:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "the line"
         raise RequestError(
-            f"line {number} is no event or fact ({where}: {first['msg']}); expected lines that `hearth memory export` wrote"
+            f"line {number} is no event or fact ({where}: {first['msg']}); expected what `hearth memory export` writes"
         ) from None
 
 
