@@ -456,8 +456,9 @@ def cpu_s(text: str) -> float:
 
 
 @pytest.mark.parametrize("unit", ["1", "tomorrow ", " ", "\n", ".", "a"])
-def test_100_kilobytes_of_the_same_take_less_than_a_second(unit: str) -> None:
-    assert cpu_s(unit * (100_000 // len(unit))) < 1.0
+def test_100_kilobytes_of_the_same_take_no_more_than_their_length_says(unit: str) -> None:
+    """About a second; what takes time in step with the square takes minutes."""
+    assert cpu_s(unit * (100_000 // len(unit))) < 5.0
 
 
 HOSTILE = [
