@@ -83,7 +83,10 @@ def test_an_empty_file_is_a_home_with_defaults(tmp_path: Path) -> None:
         ("[network]\nallow=['a\u202eb.com']", r"holds letters that no host name has; type the name anew"),
         ("[network]\nconnect_s=0", r"network\.connect_s = 0: Input should be greater than 0"),
         ("[network.budget]\nbytes_per_day=-1", r"network\.budget\.bytes_per_day = -1: Input should be greater than"),
-        ("[network.budget]\nbytes_a_day=1", r"unknown key 'network\.budget\.bytes_a_day'; did you mean 'bytes_per_day'\?"),
+        (
+            "[network.budget]\nbytes_a_day=1",
+            r"unknown key 'network\.budget\.bytes_a_day'; did you mean 'bytes_per_day'\?",
+        ),
         (
             "[network]\nallow=['nas.local']\n[network.host.'nas.local']\nprivat=true",
             r"unknown key 'network\.host\.nas\.local\.privat'; did you mean 'private'\?",

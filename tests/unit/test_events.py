@@ -77,7 +77,9 @@ def test_hits_carry_text_kind_and_time(memory: EventMemory) -> None:
 
 def test_among_equals_the_most_recent_comes_first(memory: EventMemory) -> None:
     for number in (3, 1, 2):
-        memory.remember("feed the cat", kind="note", at=FIXED_NOW + (100 + number) * DAY, label=OWNER, key=f"cat{number}")
+        memory.remember(
+            "feed the cat", kind="note", at=FIXED_NOW + (100 + number) * DAY, label=OWNER, key=f"cat{number}"
+        )
     assert found(memory, "cat") == ["cat3", "cat2", "cat1"]
     assert found(memory, "cat", limit=2) == ["cat3", "cat2"]
     assert found(memory, "cat", limit=0) == []

@@ -221,7 +221,8 @@ def calibration_floor(confidences: Sequence[float], n_bins: int = 10, n_draws: i
     """
     sure = np.asarray(confidences, dtype=np.float64)
     drawn = np.random.default_rng(0)
-    return float(np.mean([calibration_error(sure, drawn.random(len(sure)) < sure, n_bins) for _ in range(n_draws)]))
+    draws = ((drawn.random(len(sure)) < sure).tolist() for _ in range(n_draws))
+    return float(np.mean([calibration_error(sure.tolist(), right, n_bins) for right in draws]))
 
 
 def accuracy_at_coverage(confidences: Sequence[float], is_right: Sequence[bool], coverage: float) -> float:
