@@ -99,6 +99,15 @@ def test_search_with_filters_and_stats(hearth: Hearth, tmp_path: Path) -> None:
     assert (stats["n_events"], stats["by_kind"]["message"]) == (3, 2)
 
 
+def test_a_question_is_answered_with_who_said_it_or_honestly_not(hearth: Hearth) -> None:
+    hearth("memory", "add", "my sister Ana lives in Porto since 2019")
+    hearth("memory", "add", "my sister moved to Lisbon last month")
+    asked = hearth("memory", "ask", "where does my sister live")
+    assert (asked.code, asked.out.splitlines()[0].split(",")[0]) == (0, "Ana lives in Lisbon")
+    nothing = hearth("memory", "ask", "who painted the Calling of Saint Matthew")
+    assert (nothing.code, "remember" in nothing.out) == (4, True)
+
+
 def test_hostile_text_is_only_text(hearth: Hearth) -> None:
     assert hearth("memory", "add", HOSTILE).code == 0
     hearth("memory", "add", "--fact", "Ana\x1b[2J", "note", HOSTILE)
@@ -143,5 +152,18 @@ def test_sharing_copies_one_thing_and_asks_there(hearth: Hearth, learned_home: P
 
 def test_the_groups_help_names_every_command(hearth: Hearth) -> None:
     shown = hearth("memory", "--help").out
-    for name in ("add", "search", "show", "edit", "revoke", "why", "stats", "import", "proposed", "confirm", "share"):
+    for name in (
+        "add",
+        "ask",
+        "search",
+        "show",
+        "edit",
+        "revoke",
+        "why",
+        "stats",
+        "import",
+        "proposed",
+        "confirm",
+        "share",
+    ):
         assert f"  {name} " in shown

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hearth import config, errors
+from hearth.cli.archive import COMMANDS
 from hearth.cli.invocation import Invocation, as_json, print_json
 from hearth.cli.ledger import opened_record
 from hearth.terminal import clean, short
@@ -70,6 +71,10 @@ def memory() -> None:
     Events are what happened; facts are what is held true, each with since when and from where. What strangers wrote is
     only proposed, until you confirm it.
     """
+
+
+for command in COMMANDS:
+    memory.add_command(command)
 
 
 # ── Putting in ────────────────────────────────────────────────────────────────────────────────────────────
@@ -214,6 +219,42 @@ def search(
         if not hits:
             click.echo("I remember nothing about that.")
     return 0 if hits else 4
+
+
+@memory.command()
+@click.argument("question", nargs=-1, required=True)
+@as_json
+@click.pass_obj
+def ask(invocation: Invocation, question: tuple[str, ...], as_json: bool) -> int:
+    """Answer QUESTION from memory, with who said it and when; or say that memory does not.
+
+    Every word of an answer was said, is held true, or is a date worked out from what was said. Nothing is changed.
+    """
+    from hearth.memory.answering import answer
+    from hearth.trace import parse_moment
+
+    asked = " ".join(question)
+    with _opened(invocation.home) as at:
+        recollection = _recollection(at)
+        facts = [fact for fact, share in recollection.facts_for(asked) if share >= 1]
+        held = _says(facts[0], at.zone) if facts else ""
+        found = answer(recollection.events, asked, at.now, held=held)
+        told = [(e.at.astimezone(at.zone), e.person or "you", e.text) for e in found.evidence]
+        if facts:  # the sentences it rests on, and no older ones
+            rests_on = [said for event in facts[0].events if (said := _event(at.store, event)) is not None]
+            told = [(parse_moment(said[0]).astimezone(at.zone), said[3] or "you", said[2]) for said in rests_on]
+    is_known = found.kind != "unknown"
+    if as_json:
+        evidence = [{"at": when, "person": who, "text": text} for when, who, text in told]
+        fact = facts[0].id if facts else None
+        print_json(
+            {"kind": found.kind, "answer": found.text, "chance": found.chance, "fact": fact, "evidence": evidence}
+        )
+        return 0 if is_known else 4
+    click.echo(clean(found.text))
+    for when, who, text in told if is_known else ():
+        click.secho(f"  {when:%Y-%m-%d %H:%M}  {short(who, 20)}: {short(text, _width() - 44)}", dim=True)
+    return 0 if is_known else 4
 
 
 @memory.command()

@@ -230,6 +230,8 @@ def _singular(word: str) -> str:
 
 NEVER_READ = frozenset({"answer", "recalled", "digest", "summary"})
 """Kinds of events that hold what Hearth itself said: nothing is learnt from its own words."""
+NEVER_FOUND = frozenset({"answer", "recalled"})
+"""Of these, what repeats memory itself: it is not found, either. Summaries are."""
 LEAST_BELIEVED = 0.5
 """What is less sure is proposed, and waits for the owner's word."""
 

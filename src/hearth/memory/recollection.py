@@ -18,8 +18,10 @@ from hearth.errors import NotFound
 from hearth.memory.dates import MONTHS
 from hearth.memory.events import EventMemory, Filter
 from hearth.memory.facts import ME, Fact, FactStore
-from hearth.memory.inference import NEVER_READ
+from hearth.memory.inference import NEVER_FOUND
 from hearth.memory.relations import KIN, listed, said_of
+from hearth.memory.statements import statements
+from hearth.memory.superseding import N_COMPARED, latest_first
 from hearth.memory.terms import STOP_WORDS, telling_words
 from hearth.protocols import MemoryHit
 from hearth.types import Label
@@ -63,6 +65,11 @@ class Recollection:
         self._events = events
         self._facts = facts
 
+    @property
+    def events(self) -> EventMemory:
+        """What happened, without what is held true."""
+        return self._events
+
     def remember(self, text: str, *, kind: str, at: dt.datetime, label: Label, key: str) -> str:
         """As `EventMemory.remember`."""
         return self._events.remember(text, kind=kind, at=at, label=label, key=key)
@@ -92,10 +99,22 @@ class Recollection:
         kept = [
             hit
             for hit in hits
-            if hit.kind not in NEVER_READ and hit.id not in used and not self._is_outdated(hit.id, query)
+            if hit.kind not in NEVER_FOUND and hit.id not in used and not self._is_outdated(hit.id, query)
         ]
         zone = now.tzinfo if now is not None else None
-        return (*(_as_hit(fact, score, zone) for fact, score in facts), *kept[:n_left])
+        return self._latest_first(query, (*(_as_hit(fact, score, zone) for fact, score in facts), *kept[:n_left]))
+
+    def _latest_first(self, query: str, hits: tuple[MemoryHit, ...]) -> tuple[MemoryHit, ...]:
+        """Of what the owner said on one matter, the latest before the earlier."""
+        compared = hits[:N_COMPARED]
+        moments = [hit.at if hit.kind in _OWN and _states(hit) else None for hit in compared]
+        if sum(moment is not None for moment in moments) < 2 or _PAST.search(query):
+            return hits
+        vectors = self._events.vectors_of([query, *(hit.text for hit in compared)])
+        if vectors is None:
+            return hits
+        order = latest_first(query, [hit.text for hit in compared], moments, vectors)
+        return (*(compared[place] for place in order), *hits[len(compared) :])
 
     def facts_for(self, query: str) -> tuple[tuple[Fact, float], ...]:
         """Current facts that answer `query`, best first, each with the share of the question's words it holds; ended
@@ -148,6 +167,14 @@ def _asked(query: str) -> list[str]:
     """The words a question is about; where none tells anything, those that name a relation ("what do I like")."""
     words = [word for word in telling_words(query) if word not in _ASKING]
     return [word for word in words if word not in STOP_WORDS] or [word for word in words if word in _RELATING]
+
+
+_OWN = frozenset({"fact", "request", "remembered"})
+"""Kinds of what the owner said."""
+
+
+def _states(hit: MemoryHit) -> bool:
+    return hit.kind == "fact" or any(is_told for _, _, is_told in statements(hit.text))
 
 
 def _is_current(fact: Fact) -> bool:
