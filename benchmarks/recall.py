@@ -2,6 +2,7 @@
 
     python -m benchmarks.recall               speed, exactness and space at 100,000 and 1,000,000 events
     python -m benchmarks.recall --fit         fit the weights again (LoCoMo's development conversations), leave one out
+    python -m benchmarks.recall --fit-answers fit the chance that a question is answered, leave one out
 
 Vectors at scale are real sentence vectors (requests of TaskBench and turns of LoCoMo) with noise added, as no data set
 here holds a million texts; texts are drawn from the same pools.
@@ -22,6 +23,7 @@ import numpy as np
 import simsimd
 from numpy.typing import NDArray
 
+from benchmarks.answers import fit_answers
 from benchmarks.record import write_result
 from hearth.bench.suites.recall import KS, Conversation, EvidenceQuestion, mean_recall, read_conversations
 from hearth.memory.closeness import N_CLOSE, Closeness
@@ -268,11 +270,15 @@ def _scan(index: EventIndex, exact: NDArray[np.float32], questions: NDArray[np.f
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--fit", action="store_true")
+    parser.add_argument("--fit-answers", action="store_true")
     parser.add_argument("--events", type=int, nargs="*", default=[100_000, 1_000_000])
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     if given.fit:
         fit()
+        return
+    if given.fit_answers:
+        fit_answers(DATA / "memory/locomo.json")
         return
     wall, cpu = time.perf_counter(), time.process_time()
     runs = {f"{n}": scale(n, given.seed) for n in given.events}

@@ -236,25 +236,40 @@ def privacy(data: Path, out: Path, privacylens: Path | None, no_tagger: bool, se
 
 
 @bench.command()
-@click.option("--data", type=_FILE, required=True, metavar="FILE", help="Conversations in LoCoMo's form.")
+@click.option("--data", type=_FILE, metavar="FILE", help="Conversations in LoCoMo's form.")
+@click.option("--prefeval", type=_FILE, metavar="DIR", help="Preferences and choices in PrefEval's form.")
 @click.option("--json", "out", type=_FILE, required=True, metavar="OUT", help="Where the result goes.")
-def recall(data: Path, out: Path) -> None:
-    """Find in memory what answers a question.
+def recall(data: Path | None, prefeval: Path | None, out: Path) -> None:
+    """Find in memory what answers a question, and answer it.
 
-    Each conversation is remembered and asked about, on its own and with all in one store. Prints a table between floors
-    and writes flat JSON: the share of the evidence among the first 5, 10, 20 and 50 events found.
+    Each conversation is remembered and asked about, on its own and with all in one store: the share of the evidence
+    among the first 5, 10, 20 and 50 events found, and whether the answers are right. Preferences are looked for among
+    all of them. Our own changed preferences are always asked. Prints tables between floors and writes flat JSON.
     """
     from hearth.bench.record import Stopwatch, check_writable, origin, write_json
+    from hearth.bench.suites.preferences import (
+        measure_changes,
+        measure_preferences,
+        preference_lines,
+        read_preferences,
+        shipped_changes,
+    )
     from hearth.bench.suites.recall import measure_recall, read_conversations, recall_lines
     from hearth.models.encoder import MiniLMEncoder
     from hearth.planning.times_named import times_named
 
     check_writable(out)
     watch = Stopwatch()
-    for said in measure_recall(read_conversations(data), MiniLMEncoder.open(), times_named):
-        if isinstance(said, str):
-            click.echo(clean(said), err=True)
-        else:
-            document = said | watch.read() | origin()
-            write_json(out, document)
-            click.echo(clean("\n".join([*recall_lines(document), f"{'written to':<14}{out}"])))
+    encoder, document, lines = MiniLMEncoder.open(), dict[str, object](), list[str]()
+    if data is not None:
+        for said in measure_recall(read_conversations(data), encoder, times_named):
+            if isinstance(said, str):
+                click.echo(clean(said), err=True)
+            else:
+                document, lines = dict(said), recall_lines(said)
+    if prefeval is not None:
+        document |= measure_preferences(read_preferences(prefeval), encoder)
+    document |= measure_changes(shipped_changes(), encoder)
+    document |= watch.read() | origin()
+    write_json(out, document)
+    click.echo(clean("\n".join([*lines, *preference_lines(document), f"{'written to':<14}{out}"])))

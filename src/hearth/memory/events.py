@@ -143,7 +143,7 @@ class EventMemory:
         rows = []
         for event in events:
             text = event.text.encode(errors="replace").decode()
-            at_unix_s, thread = event.at.timestamp(), event.thread or event.at.date().isoformat()
+            at_unix_s, thread = event.at.timestamp(), event.thread or f"{event.at:%y%m%d}"
             n_terms, signs = weighed(text)
             cursor.execute(
                 "INSERT INTO event (id, kind, at, at_unix_s, label, text, person, place, thread, n_terms, signs)"
@@ -207,7 +207,7 @@ class EventMemory:
             with self._store.transaction(is_synced=False) as cursor:
                 cursor.executemany(
                     "UPDATE event SET n_terms = ?, signs = ?, thread = ? WHERE number = ?",
-                    [(*weighed(r["text"]), r["at"][:10], r["number"]) for r in rows],
+                    [(*weighed(r["text"]), r["at"][2:10].replace("-", ""), r["number"]) for r in rows],
                 )
 
     # ── Finding ───────────────────────────────────────────────────────────────────────────────────────────
@@ -263,6 +263,10 @@ class EventMemory:
             for place, number, preceding in zip(near.tolist(), numbers, before, strict=True)
             if (row := rows.get(number)) is not None
         )
+
+    def vectors_of(self, texts: Sequence[str]) -> NDArray[np.float32] | None:
+        """Unit vectors, one a row; None without an encoder."""
+        return self._encoder.encode([text[:_MOST_TEXT_EMBEDDED] for text in texts]) if self._encoder else None
 
     def times_in(self, text: str, at: dt.datetime) -> tuple[Period, ...]:
         """The stretches of time `text` names, as seen from `at`; none without a reader of times."""

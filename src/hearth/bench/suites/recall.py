@@ -6,8 +6,8 @@ Recall@K is LoCoMo's (Maharana et al. 2024): the share of a question's evidence 
 questions. Malformed evidence ids ("D8:6; D9:17", "D:11:26") are read as what they name.
 
 Covered: retrieval, by category, with floors (words alone as FTS5 ranks them, meaning alone), also without the closer
-look.
-Not covered: whether an answer is right; questions without usable evidence (left out and counted); the answer key's own
+look; answers, see `answers`.
+Not covered: questions without usable evidence (left out and counted); the answer key's own
 errors.
 """
 
@@ -19,10 +19,11 @@ import re
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from hearth.bench.suites.answers import ADVERSARIAL, FOREIGN, Answered, answer_figures, answer_lines, ask, with_names
 from hearth.errors import RequestError
 from hearth.memory.events import EventMemory, NewEvent
 from hearth.memory.index import top
@@ -45,6 +46,8 @@ class EvidenceQuestion:
     evidence: tuple[str, ...]
     """Keys of the events that hold the answer."""
     conversation: int
+    answer: str = ""
+    """Empty: it has none."""
 
 
 Found: TypeAlias = tuple[EvidenceQuestion, Sequence[str]]
@@ -59,6 +62,10 @@ class Conversation:
     questions: tuple[EvidenceQuestion, ...]
     n_unusable: int
     """Questions whose evidence names no turn."""
+
+    @property
+    def people(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(event.person for event in self.events))
 
     @property
     def ends(self) -> dt.datetime:
@@ -101,7 +108,9 @@ def _conversation(sample: Mapping[str, Any], number: int) -> Conversation:
             f"{number}/D{int(a)}:{int(b)}" for text in entry.get("evidence", ()) for a, b in _EVIDENCE.findall(text)
         ]
         evidence = tuple(dict.fromkeys(key for key in named if key in known))
-        questions.append(EvidenceQuestion(entry["question"], int(entry["category"]), evidence, number))
+        category = int(entry["category"])
+        right = "" if category == ADVERSARIAL else str(entry.get("answer", ""))
+        questions.append(EvidenceQuestion(entry["question"], category, evidence, number, right))
     usable = tuple(question for question in questions if question.evidence)
     return Conversation(str(sample.get("sample_id", number)), tuple(events), usable, len(questions) - len(usable))
 
@@ -154,6 +163,7 @@ def measure_recall(
     """Remember, ask, count. Yields lines of progress, and last the flat result."""
     found: dict[str, list[Found]] = {name: [] for name in ("", "quick_", "floor_words_", "floor_meaning_", "pooled_")}
     took_ms: list[float] = []
+    answered: list[Answered] = []
     with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder) / "all.db") as everything:
         whole = _Asked(everything, encoder, read_times)
         for number, conversation in enumerate(conversations):
@@ -168,6 +178,7 @@ def measure_recall(
                     found["quick_"].append((question, asked.ranked(question, conversation.ends, False)))
                     found["floor_words_"].append((question, asked.by_words(question)))
                     found["floor_meaning_"].append((question, asked.by_meaning(question)))
+                answered += answers_to(asked, conversation, conversations[(number + 1) % len(conversations)])
             yield f"{conversation.name}: {len(conversation.events)} events, {len(conversation.questions)} questions"
         for question, _ in found[""]:
             found["pooled_"].append((question, whole.ranked(question, conversations[question.conversation].ends, True)))
@@ -179,12 +190,37 @@ def measure_recall(
         for category, name in CATEGORIES.items():
             result[f"{name}_at_{k}"] = mean_recall([one for one in found[""] if one[0].category == category], k)
     took_ms.sort()
-    yield result | {
-        "query_p50_ms": round(took_ms[len(took_ms) // 2], 3) if took_ms else None,
-        "n_questions": len(found[""]),
-        "n_unusable": sum(conversation.n_unusable for conversation in conversations),
-        "n_events": sum(len(conversation.events) for conversation in conversations),
-    }
+    yield (
+        result
+        | answer_figures(answered)
+        | {
+            "query_p50_ms": round(took_ms[len(took_ms) // 2], 3) if took_ms else None,
+            "n_questions": len(found[""]),
+            "n_unusable": sum(conversation.n_unusable for conversation in conversations),
+            "n_events": sum(len(conversation.events) for conversation in conversations),
+        }
+    )
+
+
+FOREIGN_STEP = 4
+"""Every fourth question of another conversation is asked, too."""
+
+
+def answers_to(asked: _Asked, conversation: Conversation, other: Conversation) -> Iterator[Answered]:
+    """What memory answers to a conversation's questions, and to some of another's."""
+    texts = {event.key: event.text for event in conversation.events}
+    everything = " ".join(texts.values())
+    questions = [*conversation.questions]
+    if other is not conversation:
+        for question in other.questions[::FOREIGN_STEP]:
+            text = with_names(question.text, other.people, conversation.people)
+            questions.append(replace(question, text=text, category=FOREIGN, answer=""))
+    for question in questions:
+        by_words = asked.by_words(question)
+        yield ask(
+            *(asked.memory, question.text, conversation.ends, question.category, question.answer),
+            *(texts[by_words[0]] if by_words else "", everything),
+        )
 
 
 def mean_recall(found: Sequence[Found], k: int) -> float | None:
@@ -209,4 +245,4 @@ def recall_lines(document: Mapping[str, Any]) -> list[str]:
     lines.append(f"{'share of the evidence found':<32}" + "".join(f"{f'first {k}':>10}" for k in KS))
     for label, values in rows:
         lines.append(f"{label:<32}" + "".join(f"{'–' if v is None else f'{v:.3f}':>10}" for v in values))
-    return [*lines, "", f"one search: p50 {document['query_p50_ms']} ms"]
+    return [*lines, "", *answer_lines(document), "", f"one search: p50 {document['query_p50_ms']} ms"]
