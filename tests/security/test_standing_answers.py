@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from tests.security.test_field_labels import ALLOWED, FIND, REPLY, TO_SENDER, Home, card, mail
+from tests.security.test_field_labels import ALLOWED, FIND, REPLY, SPECS, TO_SENDER, Home, card, mail
 
+from hearth.config import OrderedRule
 from hearth.guard.approval import YesApprover
 from hearth.guard.policy import Policy, Rule
 from hearth.store import Store
@@ -78,6 +79,22 @@ def test_an_always_holds_for_the_list_it_was_said_of(home: Home) -> None:
     assert asked(home, Policy({}), "no", take[1]) == (1, "denied")
     assert asked(home, Policy({}), "no", take[2]) == (0, "done")
     assert home.records.consents.all()[0].said() == "remove_from_list(list = shopping)"
+
+
+def test_an_always_does_not_hold_for_another_rule_with_the_same_name_or_place(home: Home) -> None:
+    def rules(*several: dict[str, object]) -> Policy:
+        ordered = [OrderedRule.model_validate({"tools": ["draft_mail"], "ruling": "ask", **one}) for one in several]
+        return Policy.from_settings({}, SPECS, ordered)
+
+    def draft(text: str) -> Plan:
+        return Plan((Step("draft_mail", {"to": ["anna@example.org"], "text": text}),))
+
+    secret: dict[str, object] = {"when": {"text": {"matches": ".*secret.*"}}}
+    assert asked(home, rules({}), "always", draft("hi")) == (1, "done")
+    assert asked(home, rules({}), "no", draft("hello")) == (0, "done")
+    assert asked(home, rules(secret, {}), "no", draft("the secret")) == (1, "denied")
+    assert asked(home, rules({"name": "x"}), "always", draft("hi")) == (1, "done")
+    assert asked(home, rules({**secret, "name": "x"}), "no", draft("the secret")) == (1, "denied")
 
 
 @pytest.mark.parametrize("is_new_process", [False, True])

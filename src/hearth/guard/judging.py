@@ -91,7 +91,7 @@ class Judge:
                 decision = replace(decision, ruling=warranted)
         if decision.ruling.verdict == "deny" or decision.ruling.rule in NEVER_CONSENTED:
             return decision
-        rule = decision.ruling.rule
+        rule = self.policy.key_of(spec.name, decision.ruling.rule)
         is_fixed_known = all(
             p.name in values for p in spec.parameters if p.name in step.arguments and is_fixed(spec, p)
         )
@@ -158,7 +158,7 @@ class Judge:
             if ruling.verdict != "allow" and not (is_agreed and ruling.rule == "warrant.licence"):
                 rulings.append(ruling)
         consents = {
-            ruling: self._records.consents.find(spec, resolved, ruling.rule, context.now)
+            ruling: self._records.consents.find(spec, resolved, self.policy.key_of(spec.name, ruling.rule), context.now)
             for ruling in rulings
             if ruling.verdict == "ask"
         }

@@ -113,7 +113,11 @@ class Monitor:
         ruling = judgement.ruling
         kept: dict[int, frozenset[str]] = dict(before.kept) if before is not None and n_consented else {}
         if ruling.verdict == "ask":
-            asking = {k: frozenset({r.rule}) for k, r in enumerate(judgement.steps) if r.verdict == "ask"}
+            asking = {
+                k: frozenset({self._policy.key_of(plan.steps[k].tool, r.rule)})
+                for k, r in enumerate(judgement.steps)
+                if r.verdict == "ask"
+            }
             reply = self._ask(question(plan, self.specs, judgement), ruling)
             ruling = self._after(reply, ruling, self._advice(judgement, plan))
             agreed |= frozenset(range(n_consented, len(plan.steps)))
@@ -185,7 +189,7 @@ class Monitor:
             }
             is_known = all(p.name in values for p in spec.parameters if p.name in step.arguments and is_fixed(spec, p))
             if ruling.verdict == "ask" and is_known:
-                rules = frozenset({ruling.rule})
+                rules = frozenset({self._policy.key_of(spec.name, ruling.rule)})
                 self._records.consents.keep(spec, values, "deny", rules, occasion.now, occasion.episode)
 
     def _remember(
@@ -251,7 +255,7 @@ class Monitor:
         consents, episode = self._records.consents, allowed.occasion.episode if allowed.occasion else ""
         if final.verdict == "allow":
             allowed.confirmed[index] = {name: value.data for name, value in arguments.items()}
-        rules = frozenset({ruling.rule})
+        rules = frozenset({self._policy.key_of(spec.name, ruling.rule)})
         if reply == "always" and not rules & NEVER_CONSENTED:
             allowed.kept[index] = allowed.kept.get(index, frozenset()) | rules
         elif reply == "never":

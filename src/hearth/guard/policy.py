@@ -155,6 +155,11 @@ class Policy:
         """The ordered rules that are tried for a tool."""
         return self._ordered.get(tool, ())
 
+    def key_of(self, tool: str, rule: str) -> str:
+        """What a standing answer keeps of the rule that asked: of an ordered one what it says, not only its name."""
+        found = next((one for one in self.ordered_rules(tool) if one.name == rule), None)
+        return f"{rule} {found.digest}" if found is not None else rule
+
     def rates(self, tool: str) -> frozenset[dt.timedelta]:
         """The lengths of time within which calls of a tool are counted."""
         return frozenset(rate.per for rule in self.ordered_rules(tool) for rate in rule.rates)

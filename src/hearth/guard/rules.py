@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import datetime as dt
 import difflib
+import hashlib
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -57,6 +58,8 @@ class ToolRule:
     times: Times | None = None
     rates: tuple[Rate, ...] = ()
     line: int = 0
+    digest: str = ""
+    """Of what stands in the settings: another rule may have its name or its place tomorrow."""
 
     def holds(
         self, spec: ToolSpec, given: Mapping[str, Given], circumstances: Circumstances
@@ -226,7 +229,8 @@ def _tool_rule(rule: OrderedRule, said: str, spec: ToolSpec, line: int, patterns
     rates = [Rate(rule.at_most.calls, _PERIODS[rule.at_most.per])] if rule.at_most else []
     if rule.more_than:
         rates.append(Rate(rule.more_than.calls, _PERIODS[rule.more_than.per], is_more_than=True))
-    return ToolRule(said, rule.ruling, rule.reason, conditions, times, tuple(rates), line)
+    digest = hashlib.sha256(rule.model_dump_json().encode()).hexdigest()[:16]
+    return ToolRule(said, rule.ruling, rule.reason, conditions, times, tuple(rates), line, digest)
 
 
 def _condition(when: When, parameter: Parameter, tool: str, patterns: dict[str, Pattern | str]) -> Condition:
