@@ -407,6 +407,19 @@ class Learning(_Table):
     """How many hours what was done must stand, neither taken back nor corrected, before it is learnt from."""
 
 
+class MemoryKept(_Table):
+    """How long what happened is kept as it was, and how much space it may take; `hearth memory tend` sees to it."""
+
+    whole_days: int = Field(default=90, ge=7)
+    """Events are kept whole so many days, then as daily summaries of what they said."""
+    daily_days: int = Field(default=365, ge=7)
+    """Daily summaries are kept so many days, then as monthly ones."""
+    keep_days: Mapping[str, Annotated[int, Field(ge=1)]] = Field(default_factory=dict)
+    """Kinds of events that leave without a summary, with their days, as in `{observation = 14}`."""
+    budget_mb: int = Field(default=500, ge=10)
+    """The database and what is kept beside it take so many megabytes at most; older events are folded earlier for it."""
+
+
 class Settings(_Table):
     """The whole of `hearth.toml`."""
 
@@ -419,6 +432,7 @@ class Settings(_Table):
     network: Network = Network()
     planning: Planning = Planning()
     learning: Learning = Learning()
+    memory: MemoryKept = MemoryKept()
     mail: Mail = Mail()
     calendar: Collection = Collection()
     contacts: Collection = Collection()

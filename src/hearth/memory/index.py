@@ -123,6 +123,7 @@ class EventIndex:
         self._last_of: dict[int, int] = {}
         self._postings: dict[str, Postings] = {}
         self._unread: list[int] = []
+        self._thread_terms: NDArray[np.float64] | None = None
         if n:
             columns = list(zip(*rows, strict=True))
             self.numbers[:n], self.at_unix_s[:n] = columns[0], columns[1]
@@ -164,6 +165,7 @@ class EventIndex:
 
     def add(self, rows: Iterable[Row]) -> None:
         """Take in events that were written to the store; their numbers exceed all known ones that still live."""
+        self._thread_terms = None
         for row in rows:
             if self.slot(row.number) >= 0:
                 continue  # read with all others, when deletions before it swept the arrays
@@ -231,6 +233,7 @@ class EventIndex:
         if slot < 0:
             return
         self.is_live[slot], self.scales[slot], self._codes[slot] = False, 0, 0
+        self._thread_terms = None
         before, after = int(self.previous[slot]), int(self.next[slot])
         if before >= 0:
             self.next[before] = after
@@ -265,6 +268,17 @@ class EventIndex:
     def known(self, column: str) -> dict[str, int]:
         """The values of a column with their numbers."""
         return self._names[column]
+
+    @property
+    def thread_terms(self) -> NDArray[np.float64]:
+        """How many telling words the events of each conversation have together, shape [n_conversations]."""
+        if self._thread_terms is None:
+            n = max(1, len(self._names["thread"]))
+            terms: NDArray[np.float64] = np.bincount(
+                self.ids("thread"), self.n_terms[: self._n].astype(np.float64) * self.live, n
+            ).astype(np.float64)
+            self._thread_terms = terms
+        return self._thread_terms
 
     def cosines(self, question: FloatArray, mask: NDArray[np.bool_] | None = None) -> FloatArray:
         """Cosine of the question with every event, those of the best exact to the events' 8 bits.

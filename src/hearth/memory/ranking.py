@@ -133,9 +133,11 @@ def candidates(index: EventIndex, question: Question, allowed: NDArray[np.bool_]
     for rarity, found in zip(idf, lists, strict=True):
         norm = _K1 * (1 - _B + _B * index.n_terms[found.slots] / mean_terms)
         own[found.slots] += rarity * found.counts * (_K1 + 1) / (found.counts + norm)
-    own[~allowed] = 0
+    is_all = bool(allowed.all())
+    if not is_all:
+        own[~allowed] = 0
     cosines = None if question.vector is None else index.cosines(question.vector, allowed)
-    slots = _chosen(index, own, cosines, allowed)
+    slots = _chosen(index, own, cosines, allowed, is_all)
     near = np.zeros(len(slots), np.float32) if cosines is None else cosines[slots]
     scores = np.zeros((len(slots), len(SCORES)), np.float32)
     if len(slots):
@@ -144,7 +146,7 @@ def candidates(index: EventIndex, question: Question, allowed: NDArray[np.bool_]
         for column, values in enumerate((window, conversation, own[slots])):
             scores[:, column] = values / max(1e-9, float(values.max()))
         if cosines is not None:
-            of_all = cosines[allowed]
+            of_all = cosines if is_all else cosines[allowed]
             scores[:, 3] = (near - of_all.mean()) / max(1e-6, float(of_all.std()))
         scores[:, 4:] = _signs(index, question, people, slots)
     return Candidates(slots, scores, own[slots] > 0, near)
@@ -160,11 +162,13 @@ def people_named(index: EventIndex, text: str) -> list[str]:
     ]
 
 
-def _chosen(index: EventIndex, own: FloatArray, cosines: FloatArray | None, allowed: NDArray[np.bool_]) -> Slots:
+def _chosen(
+    index: EventIndex, own: FloatArray, cosines: FloatArray | None, allowed: NDArray[np.bool_], is_all: bool
+) -> Slots:
     with_words = np.flatnonzero(own)
     chosen = [with_words[top(own[with_words], N_BY_WORDS)]]
     if cosines is not None:
-        chosen.append(top(np.where(allowed, cosines, np.float32(-2)), N_BY_MEANING))
+        chosen.append(top(cosines if is_all else np.where(allowed, cosines, np.float32(-2)), N_BY_MEANING))
     near = np.unique(np.concatenate(chosen))
     beside = np.concatenate([near, index.previous[near], index.next[near]])
     found = np.unique(beside[beside >= 0])
@@ -199,7 +203,7 @@ def _conversation(index: EventIndex, lists: Sequence[Postings], slots: Slots) ->
     """BM25 of the whole conversation each event belongs to."""
     threads = index.ids("thread")
     n_threads = max(1, len(index.known("thread")))
-    lengths = np.bincount(threads, index.n_terms[: len(threads)] * index.live, n_threads)
+    lengths = index.thread_terms
     n_used = max(1, int((lengths > 0).sum()))
     norm = _K1 * (1 - _B + _B * lengths / max(1.0, lengths.sum() / n_used))
     total = np.zeros(n_threads)
