@@ -346,7 +346,9 @@ class Ledger:
         except OSError as error:
             with contextlib.suppress(OSError):
                 temporary.unlink()
-            raise _unwritable(target, error) from None
+            kind = StoreFullError if error.errno in (errno.ENOSPC, errno.EDQUOT) else StoreError
+            said = f"cannot write {str(target)!r}: {error.strerror}; name a file in a folder that can be written"
+            raise kind(said) from None
         return head
 
     def _rows_after(self, number: int, episode: str = "") -> list[sqlite3.Row]:
