@@ -49,8 +49,16 @@ def fit_answers(path: Path) -> None:
         for number, one in enumerate(conversations)
         for case in _cases(one, conversations[(number + 1) % len(conversations)], number, encoder)
     ]
+    document = fitted(cases)
+    WEIGHTS.write_text(json.dumps(document, indent=1) + "\n")
+    print(json.dumps(document, indent=1))
+
+
+def fitted(cases: list[Case]) -> dict[str, object]:
+    """Weights and threshold, with how they do on the conversation that was left out."""
     chances = np.zeros(len(cases))
-    for held in range(len(conversations)):
+    numbers = sorted({case.conversation for case in cases})
+    for held in numbers:
         weights = _fitted([case for case in cases if case.conversation != held])
         for place, case in enumerate(cases):
             if case.conversation == held:
@@ -62,11 +70,13 @@ def fit_answers(path: Path) -> None:
     }
     least = float(np.quantile(by_kind["answerable"], MOST_REFUSED))
     n_right = int((by_kind["answerable"] >= least).sum() + (by_kind["adversarial"] < least).sum())
-    document = {
+    has_foreign = len(by_kind["foreign"]) > 0
+    return {
         "weights": {name: round(float(w), 3) for name, w in zip(SIGNS, weights, strict=True)},
         "least_chance": round(least, 4),
-        "fitted_on": f"LoCoMo, {len(conversations)} conversations: questions with an answer against adversarial ones "
-        "and another conversation's with the names changed; ridge 0.001",
+        "fitted_on": f"LoCoMo, {len(numbers)} conversations: questions with an answer against adversarial ones "
+        + ("and another conversation's with the names changed" if has_foreign else "alone")
+        + "; ridge 0.001",
         "left_out": {
             **{f"n_{name}": len(values) for name, values in by_kind.items()},
             "adversarial_auroc": auroc(by_kind["answerable"].tolist(), by_kind["adversarial"].tolist()),
@@ -74,15 +84,17 @@ def fit_answers(path: Path) -> None:
             "accuracy_on_adversarial_and_answerable": round(
                 n_right / (len(by_kind["answerable"]) + len(by_kind["adversarial"])), 4
             ),
-            **{f"{name}_refused": round(float((values < least).mean()), 4) for name, values in by_kind.items()},
+            **{
+                f"{name}_refused": round(float((values < least).mean()), 4)
+                for name, values in by_kind.items()
+                if len(values)
+            },
             "adversarial_refused_by_share_of_answerable_refused": {
                 str(share): round(float((by_kind["adversarial"] < np.quantile(by_kind["answerable"], share)).mean()), 4)
                 for share in (0.05, 0.1, 0.2, 0.3)
             },
         },
     }
-    WEIGHTS.write_text(json.dumps(document, indent=1) + "\n")
-    print(json.dumps(document, indent=1))
 
 
 def _cases(conversation: Conversation, other: Conversation, number: int, encoder: MiniLMEncoder) -> list[Case]:
