@@ -2,7 +2,8 @@
 
 A consent holds for one tool, the same values wherever a value decides what is acted on (recipients, records, files,
 choices), amounts that are not above the one agreed to, no source that was not there then, and the same reason for
-asking. Free text and times may differ. A consent never lifts a `deny`.
+asking: the same rule as it stands, not its name. What stands for recipients (a draft) has the sources of all that goes
+to them. Free text and times may differ. A consent never lifts a `deny`; a "never" is no rule's and lifts every yes.
 
 Covered: everything above; a consent that has expired or was revoked counts for nothing.
 Not covered: what a text says; how often a consent is used (rules with a rate count that).
