@@ -133,14 +133,14 @@ def test_events_of_different_labels_never_share_a_summary(store: Store, memory: 
 
 
 def test_the_budget_folds_earlier_and_says_when_it_cannot_hold(store: Store, memory: EventMemory) -> None:
-    lived(memory, 20, 60)
+    lived(memory, 30, 80)
     before = keeper(store, memory).tend(FIXED_NOW)
     assert (before.n_folded, before.is_within) == (0, True)
-    done = keeper(store, memory, budget_bytes=before.used_bytes * 7 // 10).tend(FIXED_NOW)
+    done = keeper(store, memory, budget_bytes=before.used_bytes * 8 // 10).tend(FIXED_NOW)
     assert done.is_within
-    assert 0 < done.n_folded < 13 * 61
+    assert 0 < done.n_folded < 23 * 81
     assert not keeper(store, memory, budget_bytes=1000).tend(FIXED_NOW).is_within
-    assert 7 * 61 <= kinds(store)["message"] < 8 * 61, "the newest days are whole whatever the budget"
+    assert 7 * 81 <= kinds(store)["message"] < 8 * 81, "the newest days are whole whatever the budget"
 
 
 @pytest.mark.parametrize("days", [-400, 400])
