@@ -42,6 +42,8 @@ def memory(tmp_path: Path) -> Iterator[EventMemory]:
             ("Ben", day(5, 9), "We have kept bees for 5 years. The honey is good!"),
             ("Ana", day(5, 20), "I adopted a cat. Her name is Pixel."),
             ("Ben", day(5, 21), "I ran three marathons."),
+            ("Ana", day(5, 22), "I sang in the choir on Friday."),
+            ("Ana", day(5, 23), "The dance recital is on Friday."),
         ]
         found.remember_all(
             NewEvent(f"e{k}", text, "message", at, person=person, thread=f"t{k}")
@@ -62,6 +64,8 @@ def best(memory: EventMemory, question: str) -> tuple[str, str]:
         ("When did Ana go to the pottery class?", ("time", "7 May 2023")),
         ("What date was the pottery class?", ("time", "7 May 2023")),
         ("When did Ana adopt a cat?", ("time", "20 May 2023")),
+        ("When did Ana sing in the choir?", ("time", "19 May 2023")),
+        ("When is the dance recital?", ("time", "26 May 2023")),
         ("How long ago did Ana adopt a cat?", ("ago", "1 week and 5 days ago")),
         ("How long has Ben kept bees?", ("span", "5 years")),
         ("How many marathons did Ben run?", ("span", "three")),

@@ -56,6 +56,7 @@ _FIRST = re.compile(
     r"\s*(?:which|what) (?:was|came|happened|did .+? do) (first|last|earlier|later)[,:]?\s+(.+?)\s+or\s+(.+?)[\s?]*$",
     re.IGNORECASE,
 )
+_IS_PAST = re.compile(r"\b(?:did|was|were|had|has|have|ago)\b", re.IGNORECASE)
 _DAY = dt.timedelta(days=1)
 _LONGEST = 370 * _DAY
 """A longer stretch than a year is no answer to when."""
@@ -112,9 +113,9 @@ def answer_from(
         return MemoryAnswer("unknown", NOT_SAID, chance, evidence)
     best = found[0]
     if _AGO.match(question):
-        return MemoryAnswer("ago", ago(time_in(memory, best).start, now), chance, evidence)
+        return MemoryAnswer("ago", ago(time_in(memory, best, question).start, now), chance, evidence)
     if _WHEN.match(question):
-        period = time_in(memory, best)
+        period = time_in(memory, best, question)
         return MemoryAnswer("time", said_period(period), chance, evidence, period)
     sentence = telling_sentence(question, best.text)
     for asks, says in ((_LASTS, _LENGTH), (_COUNTS, _COUNT)):
@@ -180,11 +181,20 @@ def telling_sentence(question: str, text: str) -> str:
     )
 
 
-def time_in(memory: EventMemory, event: Found) -> Period:
-    """The time an event's words name, as seen from when they were said; else that day."""
+def time_in(memory: EventMemory, event: Found, question: str = "") -> Period:
+    """The time an event's words name, as seen from when they were said; else that day.
+
+    Args:
+        question: Where it asks for what is past, "on Friday" is the Friday before.
+    """
     named = [p for p in memory.times_in(event.text, event.at) if p.end - p.start <= _LONGEST]
     day = event.at.replace(hour=0, minute=0, second=0, microsecond=0)
-    return named[0] if named else Period(day, day + _DAY)
+    if not named:
+        return Period(day, day + _DAY)
+    period = named[0]
+    if _IS_PAST.search(question) and event.at < period.start <= day + 8 * _DAY:
+        return Period(period.start - 7 * _DAY, period.end - 7 * _DAY)
+    return period
 
 
 def said_period(period: Period) -> str:
@@ -233,7 +243,7 @@ def _order(memory: EventMemory, question: str, now: dt.datetime) -> MemoryAnswer
     chances = [chance_of(signs_of_evidence(part, found)) for part, found in zip((first, second), both, strict=True)]
     if min(chances) < least_chance():
         return None
-    times = [time_in(memory, found[0]) for found in both]
+    times = [time_in(memory, found[0], question) for found in both]
     evidence = (both[0][0], both[1][0])
     dates = f"{first}: {said_period(times[0])}; {second}: {said_period(times[1])}"
     if times[0].start < times[1].end and times[1].start < times[0].end:

@@ -9,7 +9,7 @@ one's names put in.
 Covered: the extractive answers, with floors (the best event as a whole, as a search of files gives; its first sentence;
 the best event by words alone; the whole conversation), with and without refusing.
 Not covered: answers worded differently with the same sense; questions of another conversation that this one happens to
-answer count against it.
+answer count against it; "the week before 9 June" is read as the seven days before, a calendar week counts as wrong.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ ADVERSARIAL, FOREIGN = 5, 0
 """Categories of questions that memory cannot answer."""
 _LEFT_OUT = frozenset({"a", "an", "the", "and"})
 _MONTH = "|".join(MONTHS)
-_DATE = re.compile(rf"(?:(\d{{1,2}})(?:st|nd|rd|th)? )?({_MONTH})(?: (\d{{1,2}})(?:st|nd|rd|th)?)?,? (\d{{4}})", re.I)
+_DATE = re.compile(
+    rf"(?:(\d{{1,2}})(?:st|nd|rd|th)?[ `]*)?({_MONTH})(?: (\d{{1,2}})(?:st|nd|rd|th)?)?,? (\d{{4}})", re.I
+)
 _YEAR = re.compile(r"\b((?:19|20)\d\d)\b")
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
