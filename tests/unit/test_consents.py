@@ -51,6 +51,7 @@ def consents(store: Store) -> Consents:
         (lambda: values(text=None), True),
         (lambda: values(amount=20.5), False),
         (lambda: values(amount=-100), False),
+        (lambda: values(amount=-15), False),  # what is paid is not what is taken back
         (lambda: values(to=["anna@example.org"]), False),
         (lambda: values(to=["anna@example.org", "mallory@example.net"]), False),
         (lambda: values(to=["anna@example.org", "ben@еxample.org"]), False),

@@ -62,7 +62,7 @@ class Consent:
             rule in self.rules
             and fixed == self.fixed
             and amounts.keys() == self.amounts.keys()
-            and all(abs(amount) <= abs(self.amounts[name]) for name, amount in amounts.items())
+            and all(_is_within(amount, self.amounts[name]) for name, amount in amounts.items())
             and arguments.keys() <= self.sources.keys()
             and all(_sources(value) <= self.sources[name] for name, value in arguments.items())
         )
@@ -72,6 +72,11 @@ class Consent:
         parts = [f"{name} = {_shown(value)}" for name, value in self.fixed.items()]
         parts += [f"{name} up to {amount:g}" for name, amount in self.amounts.items()]
         return f"{self.tool}({', '.join(parts)})"
+
+
+def _is_within(amount: float, agreed: float) -> bool:
+    """Not above, and of the same sign: what is paid is not what is taken back."""
+    return 0 <= amount <= agreed or agreed <= amount <= 0
 
 
 def _shown(value: Plain) -> str:
