@@ -116,11 +116,27 @@ def _cases(conversation: Conversation, other: Conversation, number: int, encoder
 
 
 def _fitted(cases: list[Case]) -> Floats:
-    """Newton's method on the log-likelihood less a ridge."""
+    """Newton's method on the log-likelihood less a ridge; no sign but the bias may weigh against an answer.
+
+    Without that, what an adversarial question shares with the event it was made from counts against every answer, also
+    where nobody is named.
+    """
     signs = np.array([case.signs for case in cases])
     target = np.array([float(case.is_answerable) for case in cases])
+    used = np.ones(signs.shape[1], bool)
+    while True:
+        weights = np.zeros(len(used))
+        weights[used] = _newton(signs[:, used], target)
+        is_against = weights < 0
+        is_against[-1] = False
+        if not is_against.any():
+            return weights
+        used &= ~is_against
+
+
+def _newton(signs: Floats, target: Floats) -> Floats:
     weights = np.zeros(signs.shape[1])
-    ridge = RIDGE * len(cases) * np.eye(len(weights))
+    ridge = RIDGE * len(signs) * np.eye(len(weights))
     ridge[-1, -1] = 0  # the bias is free
     for _ in range(50):
         chance = _chance(signs, weights)

@@ -20,7 +20,9 @@ from hearth.memory.answering import (
     telling_sentence,
 )
 from hearth.memory.events import EventMemory, Found, NewEvent
+from hearth.memory.facts import FactStore, NewFact
 from hearth.memory.ranking import Period
+from hearth.memory.recollection import Recollection
 from hearth.memory.superseding import latest_first
 from hearth.models.scripted import HashEncoder
 from hearth.planning.times_named import times_named
@@ -160,7 +162,8 @@ def test_any_text_is_a_safe_question(memory: EventMemory, text: str) -> None:
 
 def unit(*rows: list[float]) -> np.ndarray:
     vectors = np.array(rows, np.float32)
-    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors
 
 
 def test_the_later_word_on_a_matter_comes_first() -> None:
@@ -186,3 +189,21 @@ def test_other_matters_stay_where_they_are(
     question: str, texts: list[str], moments: list[dt.datetime | None], vectors: np.ndarray
 ) -> None:
     assert latest_first(question, texts, moments, vectors) == [0, 1]
+
+
+def test_memory_answers_with_the_latest_word(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "a.db") as store:
+        events, facts = EventMemory(store, HashEncoder(384), times_named), FactStore(store)
+        memory = Recollection(events, facts)
+        events.remember_all(
+            [
+                NewEvent("old", "The boat key hangs in the kitchen.", "remembered", day(5, 1), thread="a"),
+                NewEvent("new", "The boat key hangs in the cellar.", "remembered", day(5, 9), thread="b"),
+            ]
+        )
+        said = memory.answer("Where does the boat key hang?", NOW)
+        assert (said.kind, said.evidence[0].id) == ("said", "new")
+        facts.add(NewFact("boat key", "located at", "in the safe"), NOW)
+        held = memory.answer("Where is the boat key located?", NOW + dt.timedelta(days=1))
+        assert held.kind == "fact"
+        assert "in the safe" in held.text

@@ -15,6 +15,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from hearth.errors import NotFound
+from hearth.memory.answering import N_WEIGHED, MemoryAnswer, answer, answer_from
 from hearth.memory.dates import MONTHS
 from hearth.memory.events import EventMemory, Filter
 from hearth.memory.facts import ME, Fact, FactStore
@@ -103,6 +104,18 @@ class Recollection:
         ]
         zone = now.tzinfo if now is not None else None
         return self._latest_first(query, (*(_as_hit(fact, score, zone) for fact, score in facts), *kept[:n_left]))
+
+    def answer(self, question: str, now: dt.datetime) -> MemoryAnswer:
+        """The answer to `question` with its evidence: what is held true, else what an event says, else that memory does
+        not say."""
+        hits = self.search(question, now=now)
+        if hits and hits[0].kind == "fact":
+            return answer(self._events, question, now, held=hits[0].text)
+        found = self._events.look_closely(question, limit=N_WEIGHED + 10, now=now)
+        kept = [one for one in found if one.kind not in NEVER_FOUND and not self._is_outdated(one.id, question)]
+        first = [one for one in kept if hits and one.id == hits[0].id]
+        rest = [one for one in kept if one not in first]
+        return answer_from(self._events, question, (first + rest)[:N_WEIGHED], now)
 
     def _latest_first(self, query: str, hits: tuple[MemoryHit, ...]) -> tuple[MemoryHit, ...]:
         """Of what the owner said on one matter, the latest before the earlier."""
