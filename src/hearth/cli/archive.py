@@ -1,4 +1,4 @@
-"""`hearth memory export|backup|restore|tend`: take everything along, bring it back, fold what is old."""
+"""`hearth memory export|load|backup|restore|tend`: take everything along, bring it back, fold what is old."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import click
 
@@ -30,7 +30,7 @@ _MB = 1_000_000
 @as_json
 @click.pass_obj
 def export(invocation: Invocation, target: Path, as_json: bool) -> None:
-    """Write events and facts into FILE as JSON lines that any program reads; `memory import` takes them in again.
+    """Write events and facts into FILE as JSON lines that any program reads; `memory load` takes them in again.
 
     The file is not encrypted: only you can read it, and `memory backup` makes one that nobody else can.
     """
@@ -50,6 +50,29 @@ def export(invocation: Invocation, target: Path, as_json: bool) -> None:
         print_json({"file": str(target), "n_lines": n})
     else:
         click.echo(f"{n} events and facts in {clean(str(target))}")
+
+
+@click.command()
+@click.argument("source", metavar="FILE", type=click.File("rb"))
+@click.option("--mine", is_flag=True, help="You wrote this file: believe what it says of where things came from.")
+@as_json
+@click.pass_obj
+def load(invocation: Invocation, source: IO[bytes], mine: bool, as_json: bool) -> None:
+    """Take in what `memory export` wrote; what is there already is not added twice.
+
+    Without --mine all of it counts as found in a file: facts wait for your word.
+    """
+    from hearth.memory.events import EventMemory
+    from hearth.memory.facts import FactStore
+    from hearth.memory.lines import MAX_LINE_BYTES, imported
+
+    with opened_record(invocation.home) as store:
+        lines = iter(lambda: source.readline(MAX_LINE_BYTES + 1), b"")
+        added = imported(EventMemory(store), FactStore(store), lines, is_mine=mine)
+    if as_json:
+        print_json(asdict(added))
+    else:
+        click.echo(f"{added.n_lines} read: {added.n_events} events and {added.n_facts} facts are new.")
 
 
 @click.command()
@@ -130,7 +153,7 @@ def tend(invocation: Invocation, as_json: bool) -> int:
     return 0 if done.is_within else 6
 
 
-COMMANDS = (export, backup, restore, tend)
+COMMANDS = (export, load, backup, restore, tend)
 """For the group `hearth memory`."""
 
 
