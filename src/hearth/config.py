@@ -417,7 +417,7 @@ class MemoryKept(_Table):
     keep_days: Mapping[str, Annotated[int, Field(ge=1)]] = Field(default_factory=dict)
     """Kinds of events that leave without a summary, with their days, as in `{observation = 14}`."""
     budget_mb: int = Field(default=500, ge=10)
-    """The database and what is kept beside it take at most so many megabytes; older events are folded earlier for it."""
+    """The database and what is kept beside it take at most so many megabytes: older events are folded sooner for it."""
 
 
 class Settings(_Table):
