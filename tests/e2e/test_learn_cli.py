@@ -216,7 +216,10 @@ def test_forgetting_is_shown_first_and_then_done(hearth: Line) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "say what: demonstration ID…, event ID…, --matching, --source or --from-episode"),
+        (
+            (),
+            "say what: demonstration ID…, event ID…, --matching, --person, --since, --until, --topic, --source or --from-episode",
+        ),
         (("event",), "say which: hearth forget event ID…"),
     ],
 )
