@@ -60,6 +60,8 @@ class Postings:
 
     slots: Slots
     counts: FloatArray
+    n_removed: int = 0
+    """How many events had been removed from the index when deleted ones were last left out."""
 
 
 def packed(vector: FloatArray) -> bytes:
@@ -122,6 +124,7 @@ class EventIndex:
         self.scales = np.zeros(capacity, np.float32)
         self._last_of: dict[int, int] = {}
         self._postings: dict[str, Postings] = {}
+        self._n_removed = 0
         self._unread: list[int] = []
         self._thread_terms: NDArray[np.float64] | None = None
         if n:
@@ -232,7 +235,8 @@ class EventIndex:
         slot = self.slot(number)
         if slot < 0:
             return
-        self.is_live[slot], self.scales[slot], self._codes[slot] = False, 0, 0
+        self.is_live[slot], self.scales[slot], self._codes[slot], self.n_terms[slot] = False, 0, 0, 0
+        self._n_removed += 1
         self._thread_terms = None
         before, after = int(self.previous[slot]), int(self.next[slot])
         if before >= 0:
@@ -302,7 +306,7 @@ class EventIndex:
         return found
 
     def postings(self, stem: str) -> Postings:
-        """The events that hold a stem, deleted ones perhaps among them."""
+        """The events that hold a stem."""
         self._read_new()
         known = self._postings.get(stem)
         if known is None:
@@ -312,7 +316,10 @@ class EventIndex:
             slots = np.searchsorted(self.numbers[: self._n], numbers)
             is_known = slots < self._n
             is_known[is_known] = self.numbers[slots[is_known]] == numbers[is_known]
-            known = self._postings[stem] = Postings(slots[is_known], counts[is_known])
+            known = self._postings[stem] = Postings(slots[is_known], counts[is_known], self._n_removed)
+        elif known.n_removed != self._n_removed:
+            is_there = self.is_live[known.slots]
+            known = self._postings[stem] = Postings(known.slots[is_there], known.counts[is_there], self._n_removed)
         return known
 
     def _read_new(self) -> None:
@@ -334,7 +341,7 @@ class EventIndex:
             for stem, count in stems.items():
                 if (old := self._postings.get(stem)) is not None:
                     counts = np.append(old.counts, np.float32(count))
-                    self._postings[stem] = Postings(np.append(old.slots, slot), counts)
+                    self._postings[stem] = Postings(np.append(old.slots, slot), counts, old.n_removed)
 
     def stems(self, words: Sequence[str]) -> list[str]:
         """The stems of words, each once, in order."""
