@@ -1,4 +1,4 @@
-"""`hearth memory`: what is remembered, what is held true and why; correct it, bring more in, share it."""
+"""`hearth memory`: put in, import, search, ask, count, share; what is held true is in `facts`, keeping in `archive`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import datetime as dt
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,53 +14,28 @@ import click
 
 from hearth import config, errors
 from hearth.cli.archive import COMMANDS
+from hearth.cli.facts import FACT_COMMANDS
 from hearth.cli.invocation import Invocation, as_json, print_json
-from hearth.cli.ledger import opened_record
+from hearth.cli.remembered import (
+    Opened,
+    event_told,
+    fact_json,
+    known_people,
+    moment,
+    opened,
+    period,
+    says,
+    standing,
+    told_in_line,
+    width,
+)
 from hearth.terminal import clean, short
 
 if TYPE_CHECKING:
     from click._termui_impl import ProgressBar
 
-    from hearth.config import Settings
-    from hearth.memory.facts import Fact, FactStore
-    from hearth.memory.predicates import Known
+    from hearth.memory.facts import Fact
     from hearth.memory.recollection import Recollection
-    from hearth.store import Store
-
-_SOURCES = {
-    "owner": "you",
-    "device": "worked out on this device",
-    "contacts": "your contacts",
-    "message": "a message that came in",
-    "web": "a web page",
-    "file": "a file",
-    "sensor": "a sensor",
-    "memory": "what was remembered",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class _Opened:
-    """The memory of a home, also while an agent runs on it."""
-
-    home: Path
-    settings: Settings
-    store: Store
-    facts: FactStore
-    now: dt.datetime
-
-    @property
-    def zone(self) -> dt.tzinfo:
-        return self.settings.zone()
-
-
-@contextlib.contextmanager
-def _opened(home: Path) -> Iterator[_Opened]:
-    from hearth.memory.facts import FactStore
-
-    with opened_record(home) as store:
-        settings = config.read_settings(home / "hearth.toml")
-        yield _Opened(home, settings, store, FactStore(store), dt.datetime.now(settings.zone()))
 
 
 @click.group()
@@ -73,7 +47,7 @@ def memory() -> None:
     """
 
 
-for command in COMMANDS:
+for command in (*COMMANDS, *FACT_COMMANDS):
     memory.add_command(command)
 
 
@@ -104,11 +78,11 @@ def add(
         raise click.UsageError('say what: hearth memory add "my sister Ana lives in Porto", or --fact WHO WHAT VALUE')
     if since and triple is None:
         raise click.UsageError("--since goes with --fact; in a sentence, write it out")
-    with _opened(invocation.home) as at:
+    with opened(invocation.home) as at:
         key = f"added-{at.now:%Y%m%d-%H%M%S-%f}"
         if triple is not None:
             who, what, value = (" ".join(part.split()) for part in triple)
-            begins = _moment(since, at) if since else None
+            begins = moment(since, at) if since else None
             new = NewFact(who, what, value, begins, reason="you added it")
             learnt: Sequence[Fact] = (at.facts.add(new, at.now),)
         else:
@@ -116,14 +90,16 @@ def add(
             if not said:
                 raise errors.RequestError("there is nothing to remember; write a sentence")
             EventMemory(at.store).remember(said, kind="remembered", at=at.now, label=OWNER, key=key)
-            learnt = learn_from(at.facts, Told(key, said, "remembered", at.now, OWNER), _known(at))
+            learnt = learn_from(at.facts, Told(key, said, "remembered", at.now, OWNER), known_people(at))
         if as_json:
-            print_json({"event": key if triple is None else None, "facts": [_json(fact, at.zone) for fact in learnt]})
+            print_json(
+                {"event": key if triple is None else None, "facts": [fact_json(fact, at.zone) for fact in learnt]}
+            )
             return
         if triple is None:
             click.echo("Remembered.")
         for fact in learnt:
-            click.echo(_line(fact, at.zone))
+            click.echo(told_in_line(fact, at.zone))
 
 
 @memory.command(name="import")
@@ -147,9 +123,9 @@ def import_(invocation: Invocation, path: Path, kind: str | None, with_facts: bo
     from hearth.memory.imports import Report, Source, detect, imported, size_bytes
     from hearth.memory.inference import Told, learn_from
 
-    with _opened(invocation.home) as at:
+    with opened(invocation.home) as at:
         source = Source(path, kind or detect(path), at.zone, at.settings.owner.country == "US")
-        known = _known(at)
+        known = known_people(at)
         report, n_proposed = Report(), 0
         with _bar(size_bytes(path)) as bar:
             for batch in imported(source, EventMemory(at.store), at.store, report):
@@ -203,18 +179,18 @@ def search(
     """Find what is held true and what happened, best first."""
     from hearth.memory.events import Filter
 
-    with _opened(invocation.home) as at:
+    with opened(invocation.home) as at:
         where = None
         if people or kinds or places or since or until:
-            end = _period(until, at)[1] if until else None
-            where = Filter(_period(since, at)[0] if since else None, end, kinds, people, places)
+            end = period(until, at)[1] if until else None
+            where = Filter(period(since, at)[0] if since else None, end, kinds, people, places)
         hits = _recollection(at).search(" ".join(query), limit=limit, now=at.now, where=where)
         if as_json:
             print_json([{"id": h.id, "kind": h.kind, "at": h.at, "score": h.score, "text": h.text} for h in hits])
             return 0 if hits else 4
         for hit in hits:
             when = f"{hit.at.astimezone(at.zone):%Y-%m-%d %H:%M}"
-            click.echo(f"{when}  {short(hit.kind, 10):<10}  {short(hit.text, _width() - 30)}")
+            click.echo(f"{when}  {short(hit.kind, 10):<10}  {short(hit.text, width() - 30)}")
             click.secho(f"{'':<18}{clean(hit.id)}", dim=True)
         if not hits:
             click.echo("I remember nothing about that.")
@@ -234,14 +210,14 @@ def ask(invocation: Invocation, question: tuple[str, ...], as_json: bool) -> int
     from hearth.trace import parse_moment
 
     asked = " ".join(question)
-    with _opened(invocation.home) as at:
+    with opened(invocation.home) as at:
         recollection = _recollection(at)
         facts = [fact for fact, share in recollection.facts_for(asked) if share >= 1]
-        held = _says(facts[0], at.zone) if facts else ""
+        held = says(facts[0], at.zone) if facts else ""
         found = answer(recollection.events, asked, at.now, held=held)
         told = [(e.at.astimezone(at.zone), e.person or "you", e.text) for e in found.evidence]
         if facts:  # the sentences it rests on, and no older ones
-            rests_on = [said for event in facts[0].events if (said := _event(at.store, event)) is not None]
+            rests_on = [said for event in facts[0].events if (said := event_told(at.store, event)) is not None]
             told = [(parse_moment(said[0]).astimezone(at.zone), said[3] or "you", said[2]) for said in rests_on]
     is_known = found.kind != "unknown"
     if as_json:
@@ -253,74 +229,8 @@ def ask(invocation: Invocation, question: tuple[str, ...], as_json: bool) -> int
         return 0 if is_known else 4
     click.echo(clean(found.text))
     for when, who, text in told if is_known else ():
-        click.secho(f"  {when:%Y-%m-%d %H:%M}  {short(who, 20)}: {short(text, _width() - 44)}", dim=True)
+        click.secho(f"  {when:%Y-%m-%d %H:%M}  {short(who, 20)}: {short(text, width() - 44)}", dim=True)
     return 0 if is_known else 4
-
-
-@memory.command()
-@click.argument("who", required=False)
-@click.option("--as-of", default="", metavar="WHEN", help='What was believed then, as in "last Tuesday".')
-@click.option("--at", "at_time", default="", metavar="WHEN", help="What was so then, as far as is known now.")
-@click.option("--ended", is_flag=True, help="What was so once and is so no longer.")
-@as_json
-@click.pass_obj
-def show(invocation: Invocation, who: str | None, as_of: str, at_time: str, ended: bool, as_json: bool) -> int:
-    """List what is held true, of everyone or of WHO (`me` is you)."""
-    with _opened(invocation.home) as at:
-        if ended:
-            found = [f for f in at.facts.ended() if who is None or f.subject.casefold() == who.casefold()]
-        else:
-            then = _period(as_of, at)[1] - dt.timedelta(seconds=1) if as_of else None
-            found = list(at.facts.believed(who, at=_moment(at_time, at) if at_time else None, as_of=then))
-            if who is not None and not as_of and not at_time:
-                found += [fact for fact in at.facts.about(who) if fact not in found]
-        if as_json:
-            print_json([_json(fact, at.zone) for fact in found])
-        else:
-            _table(found, at.zone)
-            if not found:
-                click.echo("Nothing is held true" + (f" of {clean(who)}." if who else "."))
-    return 0
-
-
-@memory.command()
-@click.argument("id", type=int)
-@as_json
-@click.pass_obj
-def why(invocation: Invocation, id: int, as_json: bool) -> None:
-    """Explain fact ID: how it came to be, what it replaced, and the very sentences it rests on."""
-    from hearth.trace import parse_moment
-
-    with _opened(invocation.home) as at:
-        history = at.facts.history(id)
-        sentences = {event: _event(at.store, event) for fact in history for event in fact.events}
-        if as_json:
-            told = [
-                {"id": id, "at": s and parse_moment(s[0]).astimezone(at.zone), "kind": s and s[1], "text": s and s[2]}
-                for id, s in sentences.items()
-            ]
-            print_json({"history": [_json(fact, at.zone) for fact in history], "rests_on": told})
-            return
-        for fact in history:
-            learnt = f"{fact.learnt.astimezone(at.zone):%Y-%m-%d %H:%M}"
-            gone = "" if fact.unlearnt is None else f", until {fact.unlearnt.astimezone(at.zone):%Y-%m-%d %H:%M}"
-            click.echo(f"{learnt}  {_STATUS[fact.status]}{gone}: {_says(fact, at.zone)}")
-            click.secho(f"{'':<18}{clean(fact.reason or 'no reason was given')} · from {_origin(fact)}", dim=True)
-        click.echo("Rests on:" if sentences else "It rests on no event: it was added word for word.")
-        for event, said in sentences.items():
-            if said is None:
-                click.echo(f"  {clean(event)}: forgotten")
-            else:
-                when = parse_moment(said[0]).astimezone(at.zone)
-                click.echo(f"  {when:%Y-%m-%d %H:%M}  {clean(said[1])}: “{short(said[2], 300)}”")
-
-
-_STATUS = {
-    "promoted": "held true",
-    "amended": "put right by you",
-    "proposed": "proposed",
-    "revoked": "revoked",
-}
 
 
 @memory.command()
@@ -328,7 +238,7 @@ _STATUS = {
 @click.pass_obj
 def stats(invocation: Invocation, as_json: bool) -> None:
     """Count what is remembered and held true."""
-    with _opened(invocation.home) as at:
+    with opened(invocation.home) as at:
         kinds = {
             row[0]: row[1] for row in at.store.query("SELECT kind, count(*) FROM event GROUP BY kind ORDER BY 2 DESC")
         }
@@ -359,81 +269,7 @@ def stats(invocation: Invocation, as_json: bool) -> None:
                 click.echo(f"  {facts[name]} {says}")
 
 
-# ── Putting right ─────────────────────────────────────────────────────────────────────────────────────────
-
-
-@memory.command()
-@click.argument("id", type=int)
-@click.argument("value", required=False)
-@click.option("--ended", default="", metavar="WHEN", help='It is so no longer, since WHEN, as in "last month".')
-@as_json
-@click.pass_obj
-def edit(invocation: Invocation, id: int, value: str | None, ended: str, as_json: bool) -> None:
-    """Put another VALUE in fact ID's place: the old one was wrong. Or say that it has --ended."""
-    if (value is None) == (not ended):
-        raise click.UsageError("give the right VALUE, or --ended WHEN when it was so and is so no longer")
-    with _opened(invocation.home) as at:
-        fact = _standing(at.facts, id)
-        if value is not None:
-            changed = at.facts.amend(fact.id, " ".join(value.split()), at.now)
-        else:
-            changed = at.facts.end(fact.id, _moment(ended, at), at.now)
-        _say(changed, at, as_json)
-
-
-@memory.command()
-@click.argument("ids", type=int, nargs=-1, required=True)
-@click.option("--because", default="", metavar="TEXT", help="Kept with it.")
-@as_json
-@click.pass_obj
-def revoke(invocation: Invocation, ids: tuple[int, ...], because: str, as_json: bool) -> None:
-    """Say that facts are not so, and never were. They are not proposed again."""
-    with _opened(invocation.home) as at:
-        reason = f"you revoked it: {because}" if because else "you revoked it"
-        gone = [at.facts.revoke(_standing(at.facts, id).id, at.now, reason) for id in ids]
-        if as_json:
-            print_json([_json(fact, at.zone) for fact in gone])
-        else:
-            for fact in gone:
-                click.echo(f"No longer held true: {_says(fact, at.zone)}")
-
-
-@memory.command()
-@click.option("--look", is_flag=True, help="First look for what repeats: times, places, people.")
-@as_json
-@click.pass_obj
-def proposed(invocation: Invocation, look: bool, as_json: bool) -> None:
-    """List what waits for your word: what strangers wrote, and what was worked out."""
-    from hearth.memory.routines import propose_routines
-
-    with _opened(invocation.home) as at:
-        if look:
-            propose_routines(at.store, at.facts, at.zone, at.now)
-        found = at.facts.proposed()
-        if as_json:
-            print_json([_json(fact, at.zone) for fact in found])
-            return
-        _table(found, at.zone, with_origin=True)
-        click.echo(
-            "`hearth memory confirm ID` holds it true, `hearth memory revoke ID` puts it away."
-            if found
-            else "Nothing waits for your word."
-        )
-
-
-@memory.command()
-@click.argument("ids", type=int, nargs=-1, required=True)
-@as_json
-@click.pass_obj
-def confirm(invocation: Invocation, ids: tuple[int, ...], as_json: bool) -> None:
-    """Say that proposed facts are so."""
-    with _opened(invocation.home) as at:
-        kept = [at.facts.promote(id, at.now) for id in ids]
-        if as_json:
-            print_json([_json(fact, at.zone) for fact in kept])
-        else:
-            for fact in kept:
-                click.echo(_line(fact, at.zone))
+# ── Giving ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @memory.command()
@@ -455,12 +291,12 @@ def share(invocation: Invocation, id: str, target: Path, as_json: bool) -> None:
 
     if target.resolve() == invocation.home.resolve():
         raise click.UsageError("that is this home; --to names another one")
-    with _opened(invocation.home) as at, _opened(target) as there:
+    with opened(invocation.home) as at, opened(target) as there:
         name = " ".join(at.settings.owner.name.split()) or "another home"
         label = Label(frozenset({f"shared:{name}"}), frozenset())
         number = id.removeprefix("fact:")
         if number.isdigit():
-            fact = _standing(at.facts, int(number))
+            fact = standing(at.facts, int(number))
             if not fact.is_believed:
                 raise errors.NotFound(f"fact {id} is {fact.status}; only what is held true is shared")
             subject = name if fact.subject == ME else fact.subject
@@ -469,10 +305,10 @@ def share(invocation: Invocation, id: str, target: Path, as_json: bool) -> None:
                 reason=f"{name} shared it",
             )
             shared = there.facts.add(new, there.now)
-            what = _says(shared, at.zone)
+            what = says(shared, at.zone)
             document: dict[str, object] = {"fact": shared.id, "status": shared.status}
         else:
-            said = _event(at.store, id)
+            said = event_told(at.store, id)
             if said is None:
                 raise errors.NotFound(f"no event {id!r}; `hearth memory search` shows ids")
             when = parse_moment(said[0])
@@ -485,21 +321,7 @@ def share(invocation: Invocation, id: str, target: Path, as_json: bool) -> None:
         click.echo(f"Shared with {clean(str(target))}: {short(what, 80)}")
 
 
-# ── Reading and showing ───────────────────────────────────────────────────────────────────────────────────
-
-
-def _known(at: _Opened) -> Known:
-    from hearth.memory.inference import known_from
-    from hearth.tools.people import entities
-    from hearth.workspace import Folder
-
-    people = [
-        (e.name, *e.aliases) for e in entities(Folder(at.home / "owner", at.store).for_call("")) if e.kind == "person"
-    ]
-    return known_from(at.facts, people, is_month_first=at.settings.owner.country == "US")
-
-
-def _recollection(at: _Opened) -> Recollection:
+def _recollection(at: Opened) -> Recollection:
     from hearth.memory.events import EventMemory
     from hearth.memory.recollection import Recollection
     from hearth.models.encoder import MiniLMEncoder
@@ -508,109 +330,6 @@ def _recollection(at: _Opened) -> Recollection:
     country = at.settings.owner.country
     encoder = MiniLMEncoder.open(config.cache_folder(os.environ))
     return Recollection(EventMemory(at.store, encoder, lambda text, now: times_named(text, now, country)), at.facts)
-
-
-def _period(text: str, at: _Opened) -> tuple[dt.datetime, dt.datetime]:
-    """The stretch of time `text` names. Raises: UsageError."""
-    from hearth.planning.times_named import times_named
-
-    with contextlib.suppress(ValueError):
-        moment = dt.datetime.fromisoformat(text)
-        moment = moment if moment.tzinfo else moment.replace(tzinfo=at.zone)
-        return moment, moment + dt.timedelta(days=1) if len(text) <= 10 else moment
-    found = times_named(text, at.now, at.settings.owner.country)
-    if not found:
-        raise click.UsageError(
-            f'{text!r} names no time I know; write it as in 2026-03-01, "last Tuesday" or "March 2019"'
-        )
-    return found[0].start, found[0].end
-
-
-def _moment(text: str, at: _Opened) -> dt.datetime:
-    return _period(text, at)[0]
-
-
-def _standing(facts: FactStore, id: int) -> Fact:
-    """The row that stands in the place of any row of a fact's history. Raises: NotFound."""
-    return facts.history(id)[-1]
-
-
-def _event(store: Store, id: str) -> tuple[str, str, str, str, str] | None:
-    """Time, kind, text, person and place of an event; None when it was forgotten."""
-    rows = store.query("SELECT at, kind, text, person, place FROM event WHERE id = ?", (id,))
-    return (rows[0][0], rows[0][1], rows[0][2], rows[0][3], rows[0][4]) if rows else None
-
-
-def _says(fact: Fact, zone: dt.tzinfo) -> str:
-    from hearth.memory.recollection import sentence
-
-    return short(sentence(fact, zone), 200)
-
-
-def _line(fact: Fact, zone: dt.tzinfo) -> str:
-    return f"{fact.id:>5}  {_says(fact, zone)}" + ("  (proposed)" if fact.status == "proposed" else "")
-
-
-def _say(fact: Fact, at: _Opened, as_json: bool) -> None:
-    if as_json:
-        print_json(_json(fact, at.zone))
-    else:
-        click.echo(_line(fact, at.zone))
-
-
-def _origin(fact: Fact) -> str:
-    return ", ".join(clean(_SOURCES.get(source, source)) for source in sorted(fact.label.sources)) or "nobody known"
-
-
-def _table(facts: Sequence[Fact], zone: dt.tzinfo, *, with_origin: bool = False) -> None:
-    """Facts in columns that fit the terminal."""
-    if not facts:
-        return
-    left = _width() - 5 - 2 - 22 - 12 - 8
-    widths = max(10, left // 4), max(12, left // 4)
-    rest = max(14, left - sum(widths))
-    titles = ("id", "who", "what", "value", "since", "from" if with_origin else "learnt", "sure")
-    for row in (titles, *(_cells(fact, zone, with_origin) for fact in facts)):
-        id, who, what, value, since, learnt, sure = row
-        cells = f"{id:>5}  {short(who, widths[0]):<{widths[0]}}  {short(what, widths[1]):<{widths[1]}}"
-        line = f"{cells}  {short(value, rest):<{rest}}  {since:<10}  {short(learnt, 12):<12}  {sure:>4}"
-        click.secho(line, bold=row is titles)
-
-
-def _cells(fact: Fact, zone: dt.tzinfo, with_origin: bool) -> tuple[str, ...]:
-    since = "" if fact.since is None else f"{fact.since.astimezone(zone):%Y-%m-%d}"
-    who = "you" if fact.subject == "me" else fact.subject
-    learnt = _origin(fact) if with_origin else f"{fact.learnt.astimezone(zone):%Y-%m-%d}"
-    value = fact.value if fact.until is None else f"{fact.value} (until {fact.until.astimezone(zone):%Y-%m-%d})"
-    return str(fact.id), who, fact.relation, value, since, learnt, f"{fact.confidence:.2f}"
-
-
-def _width() -> int:
-    import shutil
-
-    return max(80, min(shutil.get_terminal_size().columns, 120)) if sys.stdout.isatty() else 120
-
-
-def _json(fact: Fact, zone: dt.tzinfo) -> dict[str, object]:
-    def local(moment: dt.datetime | None) -> dt.datetime | None:
-        return None if moment is None else moment.astimezone(zone)
-
-    return {
-        "id": fact.id,
-        "subject": fact.subject,
-        "relation": fact.relation,
-        "value": fact.value,
-        "since": local(fact.since),
-        "until": local(fact.until),
-        "learnt": local(fact.learnt),
-        "unlearnt": local(fact.unlearnt),
-        "confidence": fact.confidence,
-        "status": fact.status,
-        "sources": sorted(fact.label.sources),
-        "reason": fact.reason,
-        "events": list(fact.events),
-        "follows": fact.follows,
-    }
 
 
 @contextlib.contextmanager
