@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, TypeVar, runtime_checkable
 
 from hearth.types import (
     PUBLIC,
@@ -200,6 +200,123 @@ class MemoryHit:
 
 
 @dataclass(frozen=True, slots=True)
+class Recording:
+    """A stretch of video by one camera."""
+
+    id: str
+    camera: str
+    room: str
+    start: dt.datetime
+    end: dt.datetime
+    is_indexed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """One person in view for a while, or for as long as they did one thing."""
+
+    id: str
+    camera: str
+    room: str
+    start: dt.datetime
+    end: dt.datetime
+    confidence: float
+    """That it is a person; in [0, 1]."""
+    name: str = ""
+    """Of an enrolled person; empty: unknown."""
+    name_confidence: float = 0.0
+    activity: str = ""
+    """Empty: not told."""
+    activity_confidence: float = 0.0
+
+
+class Footage(Protocol):
+    """Home video as tools see it. Whatever is asked about a time that was not looked at yet is looked at first."""
+
+    def rooms(self) -> tuple[str, ...]:
+        """Rooms that have a camera."""
+        ...
+
+    def recordings(
+        self, room: str = "", start: dt.datetime | None = None, end: dt.datetime | None = None
+    ) -> tuple[Recording, ...]:
+        """Those of a room (empty: of all) that overlap a time, in order.
+
+        Raises:
+            NotFound: No camera has that room; the message names those that are.
+        """
+        ...
+
+    def people(
+        self, room: str, start: dt.datetime, end: dt.datetime, cancelled: threading.Event
+    ) -> tuple[Sighting, ...]:
+        """Everyone seen between two times, cut to them, in order; neither named nor told what they do.
+
+        Raises:
+            NotFound: As `recordings`. ToolError: A recording cannot be read, or the experts are not installed.
+            CancelledError: `cancelled` was set; what was looked at so far is kept.
+        """
+        ...
+
+    def named(self, ids: Sequence[str]) -> tuple[Sighting, ...]:
+        """The same sightings with names, by the people who are enrolled now. Raises: NotFound: No such sighting."""
+        ...
+
+    def doing(self, ids: Sequence[str]) -> tuple[Sighting, ...]:
+        """The same with names and activities, a sighting for each stretch of one activity. Raises: NotFound."""
+        ...
+
+    def pictures(self, ids: Sequence[str], *, shows_strangers: bool = False) -> tuple[str, ...]:
+        """Files with one annotated picture of each sighting: boxes, names, skeletons.
+
+        Args:
+            shows_strangers: Leave the faces of unknown people as they are instead of blurring them.
+        Raises:
+            NotFound: No such sighting, or its recording is gone.
+        """
+        ...
+
+    def timeline(self, sightings: Sequence[Sighting]) -> str:
+        """File with a picture of who was where when, doing what."""
+        ...
+
+
+Given = TypeVar("Given", contravariant=True)
+Found = TypeVar("Found", covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class ExpertCard:
+    """An expert as its users should know it."""
+
+    name: str
+    takes: str
+    """What it is given, in words, with its type."""
+    gives: str
+    extra: str
+    """The extra of this package that installs what it needs; empty: nothing beyond the core."""
+    cpu_ms: float
+    """Of one core, for one of what it is given, as measured."""
+    memory_bytes: int
+    cannot: tuple[str, ...]
+    """What it is not able to do, a sentence each."""
+
+
+class Expert(Protocol[Given, Found]):
+    """A model that looks or listens, offline, on the processor. Made at no cost; loads its model when first used."""
+
+    card: ExpertCard
+
+    def look(self, given: Given) -> Found:
+        """What it finds.
+
+        Raises:
+            MissingExtraError: What it needs is not installed; says the pip command.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
 class Cause:
     """On whose behalf something leaves: the step of the plan, what its data are, under which rule it runs."""
 
@@ -275,6 +392,8 @@ class CallContext:
     notices: list[str] = field(default_factory=list)
     """A tool adds sentences that the owner must see beside the result: what was left out (an unreadable file, more than
     can be listed) or is not current (the server was unreachable). Fresh for every call."""
+    footage: Footage | None = None
+    """The owner's video; None where the caller has none to give."""
     origins: dict[str, str] = field(default_factory=dict)
     """A tool notes records of its result that come from elsewhere than its spec says: id → source (an invitation is a
     `message` in a calendar). Fresh for every call."""

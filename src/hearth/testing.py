@@ -16,6 +16,7 @@ import json
 import keyword
 import re
 import ssl
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -31,7 +32,11 @@ from hearth.protocols import (
     CallContext,
     Cause,
     Egress,
+    Expert,
+    ExpertCard,
     FileStat,
+    Found,
+    Given,
     Memory,
     MemoryHit,
     Planner,
@@ -636,3 +641,44 @@ def _expect(expected: type[Exception], act: Callable[[str], object], path: str) 
             f"{name}({path[:40]!r}) raised {type(error).__name__}: {error}; expected {expected.__name__}"
         ) from error
     raise AssertionError(f"{name}({path[:40]!r}) gave {found!r}; expected {expected.__name__}")
+
+
+# ── What an expert must keep ──────────────────────────────────────────────────────────────────────────────
+
+
+class ScriptedExpert:
+    """An expert that says what it was told to say, one answer after the other, and the last one from then on."""
+
+    card = ExpertCard("scripted", "anything", "what the script says", "", 0.0, 0, ("It sees nothing.",))
+
+    def __init__(self, *found: object) -> None:
+        self._found = list(found)
+        self.given: list[object] = []
+
+    def look(self, given: object) -> object:
+        self.given.append(given)
+        return self._found.pop(0) if len(self._found) > 1 else self._found[0]
+
+
+def check_expert(make: Callable[[], Expert[Given, Found]], given: Given, heavy_modules: Sequence[str] = ()) -> Found:
+    """Check one expert: a complete card, made without loading its model, the same answer twice.
+
+    Args:
+        make: Makes the expert.
+        given: Something it takes; the same object is given twice, so no iterator.
+        heavy_modules: Modules that only using it may import.
+    Returns:
+        What it found, for further checks.
+    """
+    before = set(sys.modules)
+    expert = make()
+    loaded = [name for name in heavy_modules if name in sys.modules and name not in before]
+    assert not loaded, f"making the expert imports {', '.join(loaded)}; import them where the model is first used"
+    card = expert.card
+    for field in ("name", "takes", "gives"):
+        assert getattr(card, field), f"the card says no {field!r}; its users need to know"
+    assert card.cannot, f"the card of {card.name!r} names nothing it cannot do; every model has limits"
+    assert all(text.endswith(".") for text in card.cannot), f"the limits of {card.name!r} are sentences"
+    first, second = expert.look(given), make().look(given)
+    assert repr(first) == repr(second), f"{card.name!r} says different things of the same input; fix its seed"
+    return first
