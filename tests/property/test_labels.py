@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hearth.acting.binding import bind
 from hearth.errors import BadReference, Cycle, UnknownTool
 from hearth.guard.labelling import Labelling
-from hearth.guard.labels import join_all, origins, predict, refs_in, result_label, run_order
+from hearth.guard.labels import join_all, origins, predict, refs_in, run_order
 from hearth.guard.records import Records
 from hearth.testing import make_call
 from hearth.types import (
@@ -101,9 +101,16 @@ def test_no_path_of_values_loses_a_source(plan: Plan) -> None:
 
 @given(plans())
 def test_the_label_at_call_time_is_the_predicted_one(plan: Plan) -> None:
+    """Bound and labelled as the executor and the monitor do, with tools that declare no field apart."""
     found = predict(plan, SPECS)
-    for index, step in enumerate(plan.steps):
-        assert result_label(SPECS[step.tool], found[index].arguments.values()) == found[index].result
+    labelling = Labelling(SPECS, Records())
+    results: dict[int, StepResult] = {}
+    for index in run_order(plan):
+        arguments = bind(plan, index, results, SPECS)
+        assert {name: value.label for name, value in arguments.items()} == found[index].arguments
+        result = labelling.labelled(SPECS[plan.steps[index].tool], {"field": "x"}, arguments, make_call())
+        assert result.label == found[index].result
+        results[index] = StepResult(index, "done", result.data, result.label, fields=result.fields)
 
 
 @given(plans())

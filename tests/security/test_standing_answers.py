@@ -7,10 +7,11 @@ from tests.security.test_field_labels import ALLOWED, FIND, REPLY, SPECS, TO_SEN
 
 from hearth.config import OrderedRule
 from hearth.guard.approval import YesApprover
+from hearth.guard.labels import Value
 from hearth.guard.policy import Policy, Rule
 from hearth.store import Store
-from hearth.testing import FixedApprover
-from hearth.types import Plan, Ref, Step
+from hearth.testing import FIXED_NOW, FixedApprover
+from hearth.types import OWNER, Plan, Ref, Step
 from hearth.workspace import Folder
 
 MALLORY = "mallory@example.net"
@@ -127,3 +128,81 @@ def test_an_event_that_names_itself_like_a_time_of_yours_is_a_strangers(home: Ho
     )
     assert home.run(plan)[-1].status == "denied"
     assert MALLORY in home.questions[-1]
+
+
+def test_an_always_for_sending_covers_no_other_file(home: Home) -> None:
+    for name in ("menu.txt", "salary.txt"):
+        home.write(f"documents/{name}", b"x")
+    policy = Policy(ALLOWED | {"send_mail": Rule("ask")})
+
+    def sending(**more: object) -> Plan:
+        draft = Step("draft_mail", {"to": ["anna@example.org"], "text": "hi", **more})  # type: ignore[dict-item]
+        return Plan((draft, Step("send_mail", {"draft": Ref(0, ("id",))})))
+
+    assert asked(home, policy, "always", sending())[0] == 1
+    assert asked(home, policy, "no", sending()) == (0, "failed")  # there is no server to send with
+    assert asked(home, policy, "no", sending(attachments=["salary.txt"])) == (1, "denied")
+    assert asked(home, policy, "always", sending(attachments=["menu.txt"]))[0] == 1
+    assert "menu.txt" in home.questions[0]
+    assert asked(home, policy, "no", sending(attachments=["menu.txt"])) == (0, "failed")
+    assert asked(home, policy, "no", sending(attachments=["salary.txt"])) == (1, "denied")
+
+
+def test_a_never_for_sending_holds_whatever_goes_with_it(home: Home) -> None:
+    home.write("documents/menu.txt", b"x")
+    policy = Policy(ALLOWED | {"send_mail": Rule("ask")})
+    draft = home.run(Plan((Step("draft_mail", {"to": ["anna@example.org"], "text": "hi"}),)))[-1].value
+    assert isinstance(draft, dict)
+    send = Step("send_mail", {"draft": Ref(0, ("id",))})
+    plain = Plan((Step("draft_mail", {"to": ["anna@example.org"], "text": "hi"}), send))
+    home.records.consents.keep(
+        SPECS["send_mail"], {"draft": Value(["anna@example.org"], OWNER)}, "deny", frozenset({"x"}), FIXED_NOW
+    )
+    more = Step("draft_mail", {"to": ["anna@example.org"], "text": "hi", "attachments": ["menu.txt"]})
+    assert asked(home, policy, "once", plain)[1] == "denied"
+    assert asked(home, policy, "once", Plan((more, send)))[1] == "denied"
+
+
+def test_an_always_keeps_no_strangers_address_that_was_not_shown(home: Home) -> None:
+    ask = Policy(ALLOWED | {"draft_mail": Rule("ask")})
+    assert asked(home, ask, "always", TO_SENDER) == (1, "done")  # agreed to, this once
+    assert MALLORY not in home.questions[0]
+    assert home.records.consents.all() == ()
+    anna = Plan((Step("find_contact", {"name": "Anna"}), Step("draft_mail", {"to": [Ref(0, ("email",))], "text": "x"})))
+    assert asked(home, ask, "always", anna) == (1, "done")
+    assert home.records.consents.all()[0].said() == "draft_mail(to = anna@example.org)"
+
+
+def test_the_question_about_a_picked_draft_says_to_whom_it_goes(home: Home) -> None:
+    home.write("documents/menu.txt", b"x")
+    draft = Step("draft_mail", {"to": ["anna@example.org"], "text": "hi", "attachments": ["menu.txt"]})
+    made = home.run(Plan((draft,)))[-1].value
+    assert isinstance(made, dict)
+    home.monitor._policy = home.monitor._judge.policy = Policy(ALLOWED | {"send_mail": Rule("ask")})
+    assert home.run(Plan((Step("send_mail", {"draft": str(made["id"])}),)))[-1].status == "denied"
+    assert 'to "anna@example.org"' in home.questions[0]
+    assert "menu.txt" in home.questions[0]
+
+
+def test_a_standing_answer_about_a_draft_holds_for_whom_it_goes_to_however_it_is_named(home: Home) -> None:
+    policy = Policy(ALLOWED | {"send_mail": Rule("ask")})
+
+    def picked(to: str) -> Plan:
+        drafted = home.run(Plan((Step("draft_mail", {"to": [to], "text": "hi"}),)))[-1].value
+        assert isinstance(drafted, dict)
+        return Plan((Step("send_mail", {"draft": str(drafted["id"])}),))
+
+    def answered(answer: str, to: str) -> tuple[int, str]:
+        home.use(policy)
+        home.approver = home.monitor._approver = FixedApprover(answer)  # type: ignore[arg-type]
+        result = home.run(picked(to))[-1]
+        return len(home.questions), result.status
+
+    assert answered("always", "anna@example.org") == (1, "failed")  # there is no server to send with
+    assert answered("no", "anna@example.org") == (0, "failed")
+    assert answered("never", "ben@example.org") == (1, "denied")
+    assert answered("once", "ben@example.org") == (0, "denied")
+    assert [c.said() for c in home.records.consents.all()] == [
+        "send_mail(draft = anna@example.org)",
+        "send_mail(draft = ben@example.org)",
+    ]

@@ -47,16 +47,24 @@ _SOURCES = {
 }
 
 
-def question(plan: Plan, tools: Mapping[str, ToolSpec], judgement: Judgement) -> str:
+def question(
+    plan: Plan,
+    tools: Mapping[str, ToolSpec],
+    judgement: Judgement,
+    behind: Mapping[str, Value] | None = None,
+    book: KnownAddresses | None = None,
+) -> str:
     """The whole plan as text for the owner, ending in the reasons for asking.
 
     Args:
         judgement: Of this plan, by `Policy.judge`. Steps it counts as agreed to before are left out.
+        behind: Whom ids that stand in the plan stand for ("send it"): said in place of the id.
+        book: To say whose those addresses are.
     """
     lines = ["This is what I would do:"]
     for index, step in enumerate(plan.steps):
         if judgement.steps[index].rule != "consent":
-            lines.extend(_step_lines(plan, index, step, tools, judgement.labels[index]))
+            lines.extend(_step_lines(plan, index, step, tools, judgement.labels[index], behind or {}, book))
     lines.append(f"I ask because {shown(judgement.ruling.reason)}.")
     return "\n".join(lines)
 
@@ -85,11 +93,16 @@ def difference(
         if not is_sink and not refs_in(planned):
             continue  # it is as it was planned, and nothing hangs on it
         line = f"       {name}{' (decides where it goes)' if is_sink else ''}: {_said_value(value.data, book)}"
+        line += _said_files(value)
         if refs_in(planned):
             line += f", as {_said(planned, plan)}"
         lines.append(f"{line} [from {source_words(value.label)}]")
     lines.append(f"I ask because {shown(ruling.reason)}.")
     return "\n".join(lines)
+
+
+def _said_files(value: Value) -> str:
+    return f", with the files {', '.join(map(quoted, value.files))}" if value.files else ""
 
 
 def source_words(label: Label) -> str:
@@ -111,15 +124,27 @@ def _said_value(value: Plain, book: KnownAddresses | None) -> str:
     return moment_text(value) or quoted(value)
 
 
-def _step_lines(plan: Plan, index: int, step: Step, tools: Mapping[str, ToolSpec], labels: StepLabels) -> list[str]:
+def _step_lines(
+    plan: Plan,
+    index: int,
+    step: Step,
+    tools: Mapping[str, ToolSpec],
+    labels: StepLabels,
+    behind: Mapping[str, Value],
+    book: KnownAddresses | None,
+) -> list[str]:
     spec = tools[step.tool]
     lines = [f"  {index + 1}. {spec.name} ({_CONSEQUENCE[spec.effect]})"]
     for name, value in step.arguments.items():
         parameter = spec.parameter(name)
         is_sink = parameter is not None and parameter.is_sink
-        line = f"       {name}{' (decides where it goes)' if is_sink else ''}: {_said(value, plan)}"
+        known = behind.get(value) if is_sink and isinstance(value, str) else None
+        said = _said(value, plan) if known is None else f"to {_said_value(known.data, book)}{_said_files(known)}"
+        line = f"       {name}{' (decides where it goes)' if is_sink else ''}: {said}"
         label = labels.arguments[name]
-        if is_sink and labels.expected(name).is_trusted and not label.is_trusted:
+        if known is not None:
+            line += f" [from {source_words(known.label)}]"
+        elif is_sink and labels.expected(name).is_trusted and not label.is_trusted:
             line += f" [from {source_words(labels.expected(name))}; if it turns out otherwise, I ask again]"
         elif is_sink and (strangers := origins(plan, index, name, tools)):
             unless = ", unless it is a contact of yours" if labels.may_turn_out_trusted(name) else ""

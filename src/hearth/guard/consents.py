@@ -1,9 +1,10 @@
 """What the owner answered for good: "always this" and "never this", narrow, expiring, listed and revocable.
 
 A consent holds for one tool, the same values wherever a value decides what is acted on (recipients, records, files,
-choices), amounts that are not above the one agreed to, no source that was not there then, and the same reason for
-asking: the same rule as it stands, not its name. What stands for recipients (a draft) has the sources of all that goes
-to them. Free text and times may differ. A consent never lifts a `deny`; a "never" is no rule's and lifts every yes.
+choices; of a draft, whom it goes to and which files with it), amounts that are not above the one agreed to, no source
+that was not there then, and the same reason for asking: the same rule as it stands, not its name. What stands for
+recipients (a draft) has the sources of all that goes to them. Free text and times may differ. A consent never lifts a
+`deny`; a "never" is no rule's, lifts every yes, and holds whatever the files, amounts and sources.
 
 Covered: everything above; a consent that has expired or was revoked counts for nothing.
 Not covered: what a text says; how often a consent is used (rules with a rate count that).
@@ -28,6 +29,8 @@ LASTS = dt.timedelta(days=30)
 AMOUNT_TYPES = frozenset({"integer", "number"})
 FREE_TYPES = frozenset({"text", "date", "time", "datetime", "duration"})
 """Types whose values may differ from one time to the next, where they are no sink and no choice among few."""
+_FILES = ".files"
+"""Behind the name of an argument: the files that go with what it stands for. No parameter has a dot in its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +60,7 @@ class Consent:
             return False
         fixed, amounts = pattern_of(spec, arguments)
         if self.verdict == "deny":
-            return fixed == self.fixed
+            return _without_files(fixed) == self.fixed
         return (
             rule in self.rules
             and fixed == self.fixed
@@ -108,11 +111,17 @@ def pattern_of(spec: ToolSpec, arguments: Mapping[str, Value]) -> tuple[dict[str
             continue
         if is_fixed(spec, parameter):
             fixed[parameter.name] = _normal(value.data)
+            if value.files:
+                fixed[f"{parameter.name}{_FILES}"] = [*sorted(value.files)]
         elif item_type(parameter.type) in AMOUNT_TYPES:
             items = value.data if isinstance(value.data, list) else [value.data]
             numbers = [float(item) for item in items if isinstance(item, int | float)]
             amounts[parameter.name] = max(numbers, key=abs, default=0.0)
     return fixed, amounts
+
+
+def _without_files(fixed: Mapping[str, Plain]) -> dict[str, Plain]:
+    return {name: value for name, value in fixed.items() if not name.endswith(_FILES)}
 
 
 def _sources(value: Value) -> frozenset[str]:
@@ -164,6 +173,8 @@ class Consents:
     ) -> Consent:
         """Write a new consent down. Raises: StoreError: Nothing is kept."""
         fixed, amounts = pattern_of(spec, arguments)
+        if verdict == "deny":
+            fixed = _without_files(fixed)
         sources = {name: _sources(value) for name, value in arguments.items()}
         known = self.all()
         number = max((consent.number for consent in known), default=0) + 1

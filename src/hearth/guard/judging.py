@@ -96,6 +96,8 @@ class Judge:
             p.name in values for p in spec.parameters if p.name in step.arguments and is_fixed(spec, p)
         )
         consents = self._records.consents
+        if is_fixed_known and self._sinks[spec.name]:
+            values = dict(self._labelling.resolved(spec, values, occasion.workspace, occasion.now))
         consent = consents.find(spec, values, rule, occasion.now) if is_fixed_known else None
         if consent is not None and (consent.verdict == "deny" or (decision.ruling.verdict == "ask" and is_known)):
             return replace(decision, ruling=_by_consent(consent.number, consent.verdict), possible=())
@@ -137,7 +139,7 @@ class Judge:
         rulings: list[Ruling] = []
         resolved: Mapping[str, Value] = arguments
         if self._sinks[spec.name]:
-            resolved = self._labelling.resolved(spec, arguments, context)
+            resolved = self._labelling.resolved(spec, arguments, context.workspace, context.now)
             if (fault := self._sink_fault(labels, spec, resolved, is_agreed=is_agreed)) is not None:
                 rulings.append(fault)
         if spec.effect != "none":
@@ -192,7 +194,7 @@ class Judge:
     def explain_call(self, tool: str, arguments: Mapping[str, Value], context: CallContext) -> Decision:
         """What would be said of one call with these values, whatever plan it stands in. Nothing is called or asked."""
         spec = self._specs[tool]
-        resolved = self._labelling.resolved(spec, arguments, context)
+        resolved = self._labelling.resolved(spec, arguments, context.workspace, context.now)
         decision = self.policy.judge_call(spec, resolved, self._circumstances_of(tool, context.now, context.workspace))
         if decision.ruling.verdict != "allow":
             return decision

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping
+from dataclasses import replace
 
 from hearth.guard.address_book import DOMAIN, AddressBook, KnownAddresses, normalised
 from hearth.guard.labels import (
@@ -53,7 +54,7 @@ class Labelling:
         )
         """Types of ids that stand for recipients."""
         self._stands_for: dict[str, Value] = {}
-        """Id of a draft, say → its recipients, with the labels of the draft's fields."""
+        """Id of a draft, say → its recipients, with the labels of the draft's fields and the files that go along."""
 
     def book(self, workspace: Workspace, now: dt.datetime) -> KnownAddresses:
         """The confirmed addresses; read again after anything in the contacts was changed or read anew."""
@@ -64,6 +65,11 @@ class Labelling:
     def forget_book(self) -> None:
         """Read the contacts again when they are needed next."""
         self._known = None
+
+    @property
+    def stand_ins(self) -> Mapping[str, Value]:
+        """What is known to stand behind ids, by id."""
+        return self._stands_for
 
     def unconfirmed_names(self, value: Plain) -> tuple[str, ...]:
         """Names on cards that hold one of these addresses and do not vouch for it."""
@@ -78,7 +84,9 @@ class Labelling:
 
     # ── Arguments ─────────────────────────────────────────────────────────────────────────────────────────
 
-    def resolved(self, spec: ToolSpec, arguments: Mapping[str, Value], context: CallContext) -> Mapping[str, Value]:
+    def resolved(
+        self, spec: ToolSpec, arguments: Mapping[str, Value], workspace: Workspace, now: dt.datetime
+    ) -> Mapping[str, Value]:
         """`arguments` with sinks as what they stand for, and with the contact book's word on each.
 
         The value of one that stands for recipients carries the labels of what they would get as its fields. One that an
@@ -89,15 +97,14 @@ class Labelling:
             value = found.get(parameter.name)
             if value is None or not parameter.is_sink:
                 continue
+            is_address = item_type(parameter.type) in VOUCHED_TYPES
             if isinstance(value.data, str) and (behind := self._stands_for.get(value.data)) is not None:
-                value = Value(behind.data, value.label.join(behind.label), behind.fields)
+                value, is_address = replace(behind, label=value.label.join(behind.label)), True
             elif parameter.type in self._standing_in and value.label.sources <= OWNER.sources:
-                value = Value(
-                    value.data, value.label.join(label_of("file"))
-                )  # picked by its id: whom it goes to lies there
-            is_address = item_type(parameter.type) in VOUCHED_TYPES or value.data is not arguments[parameter.name].data
-            if is_address and value.label.strangers and self.book(context.workspace, context.now).vouches(value.data):
-                value = Value(value.data, vouched(value.label), value.fields)
+                # picked by its id: whom it goes to lies there
+                value = Value(value.data, value.label.join(label_of("file")))
+            if is_address and value.label.strangers and self.book(workspace, now).vouches(value.data):
+                value = replace(value, label=vouched(value.label))
             found[parameter.name] = value
         return found
 
@@ -147,10 +154,12 @@ class Labelling:
         return with_vouched(spec, labels, good)
 
     def _note_stand_ins(self, spec: ToolSpec, data: Plain, labels: ResultLabels) -> None:
+        files = {name for name, kind in spec.fields.items() if item_type(kind) == "FilePath"}
         for name, origin in spec.origins.items():
             if origin.same_as and isinstance(data, dict) and isinstance(data.get(name), str):
-                behind = data.get(origin.same_as)
-                self._stands_for[str(data[name])] = Value(behind, labels.fields[origin.same_as], labels.fields)
+                behind, label = data.get(origin.same_as), labels.fields[origin.same_as]
+                carried = tuple(sorted({str(value) for part in files for value in _values(data, part)}))
+                self._stands_for[str(data[name])] = Value(behind, label, labels.fields, carried)
         while len(self._stands_for) > MAX_STANDING_IN:
             del self._stands_for[next(iter(self._stands_for))]
 

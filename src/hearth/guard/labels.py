@@ -48,6 +48,8 @@ class Value:
     label: Label
     fields: Mapping[str, Label] = field(default_factory=lambda: NO_FIELDS)
     """Labels of its fields where they differ from `label`."""
+    files: tuple[str, ...] = ()
+    """Of one that stands for recipients: the files they would get."""
 
     def field_label(self, name: str) -> Label:
         """The label of one field; of one that was not declared apart, that of the whole."""
@@ -176,11 +178,6 @@ def vouchable(spec: ToolSpec) -> tuple[str, ...]:
 def item_type(kind: str) -> str:
     """`X` of `list[X]`, else `kind` itself."""
     return kind[5:-1] if kind.startswith("list[") else kind
-
-
-def result_label(spec: ToolSpec, arguments: Iterable[Label]) -> Label:
-    """Label of a whole result whose records nothing more is known of."""
-    return result_labels(spec, {str(k): label for k, label in enumerate(arguments)}).whole
 
 
 # ── Plans ─────────────────────────────────────────────────────────────────────────────────────────────────

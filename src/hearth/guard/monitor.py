@@ -118,7 +118,8 @@ class Monitor:
                 for k, r in enumerate(judgement.steps)
                 if r.verdict == "ask"
             }
-            reply = self._ask(question(plan, self.specs, judgement), ruling)
+            book = self._labelling.book(occasion.workspace, occasion.now) if occasion is not None else None
+            reply = self._ask(question(plan, self.specs, judgement, self._labelling.stand_ins, book), ruling)
             ruling = self._after(reply, ruling, self._advice(judgement, plan))
             agreed |= frozenset(range(n_consented, len(plan.steps)))
             if reply == "always":
@@ -190,7 +191,8 @@ class Monitor:
             is_known = all(p.name in values for p in spec.parameters if p.name in step.arguments and is_fixed(spec, p))
             if ruling.verdict == "ask" and is_known:
                 rules = frozenset({self._policy.key_of(spec.name, ruling.rule)})
-                self._records.consents.keep(spec, values, "deny", rules, occasion.now, occasion.episode)
+                resolved = self._labelling.resolved(spec, values, occasion.workspace, occasion.now)
+                self._records.consents.keep(spec, resolved, "deny", rules, occasion.now, occasion.episode)
 
     def _remember(
         self,
@@ -248,7 +250,7 @@ class Monitor:
         """
         allowed, step = self._checked_step(plan, index, arguments)
         spec = self.specs[step.tool]
-        resolved = self._labelling.resolved(spec, arguments, context)
+        resolved = self._labelling.resolved(spec, arguments, context.workspace, context.now)
         book = self._labelling.book(context.workspace, context.now)
         reply = self._ask(difference(plan, index, self.specs, resolved, ruling, book), ruling)
         final = self._after(reply, ruling, "; ask at a terminal")
@@ -325,13 +327,18 @@ class Monitor:
     def _before(
         self, allowed: _Allowed, index: int, spec: ToolSpec, arguments: Mapping[str, Value], context: CallContext
     ) -> None:
-        """Note what has to be on record before a call: that it is made, and what was agreed to for good."""
+        """Note what has to be on record before a call: that it is made, and what was agreed to for good.
+
+        What came from a stranger by a reference is kept only where the owner saw it: "always" was said of the plan.
+        """
         self._records.counts.note(spec.name, context.now)
         if (consent := allowed.consents.pop(index, None)) is not None:
             self._records.consents.used(consent)
         rules = allowed.kept.pop(index, None)
         if rules:
-            resolved = self._labelling.resolved(spec, arguments, context)
+            resolved = self._labelling.resolved(spec, arguments, context.workspace, context.now)
+            if index not in allowed.confirmed and _unseen_strangers(spec, allowed.steps[index], resolved):
+                return
             episode = allowed.occasion.episode if allowed.occasion is not None else ""
             self._records.consents.keep(spec, resolved, "allow", rules, context.now, episode)
 
@@ -392,6 +399,18 @@ class Monitor:
                 )
             decoded[name] = from_plain(value, parameter.type, context.now.tzinfo)
         return decoded
+
+
+def _unseen_strangers(spec: ToolSpec, step: Step, resolved: Mapping[str, Value]) -> bool:
+    """Whether a value that a consent would fix came by a reference and from a stranger: no question showed it."""
+    for parameter in spec.parameters:
+        value = resolved.get(parameter.name)
+        if value is None or not refs_in(step.arguments[parameter.name]) or not is_fixed(spec, parameter):
+            continue
+        sources = join_all((value.label, *value.fields.values())) if value.files else value.label
+        if sources.strangers:
+            return True
+    return False
 
 
 def _copied(argument: Argument) -> Argument:
