@@ -26,6 +26,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from email.message import EmailMessage
 from email.utils import format_datetime, parseaddr
 from pathlib import Path
@@ -51,6 +52,18 @@ from hearth.workspace import Folder
 OWNER_NAME, OWNER_EMAIL = "Nora Falkenberg", "nora@falkenberg-demir.example"
 NOW = dt.datetime(2026, 11, 18, 9, 0, tzinfo=ZoneInfo("Europe/Berlin"))
 """When every request is said: a Wednesday."""
+
+
+@dataclass(frozen=True, slots=True)
+class Whose:
+    """The owner of the records that are written."""
+
+    name: str
+    email: str
+    zone: dt.tzinfo
+
+
+NORA = Whose(OWNER_NAME, OWNER_EMAIL, ZoneInfo("Europe/Berlin"))
 
 _Text = Annotated[str, Field(min_length=1)]
 _Id = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]*$")]
@@ -176,14 +189,22 @@ def write_records(home: Path, records: Sequence[WorldObject]) -> None:
             (home / "owner" / "mail" / box / part).mkdir(parents=True, exist_ok=True)
         if box:
             (home / "owner" / "mail" / box / "maildirfolder").touch()
-    for record in records:
-        path = _path(record)
-        if path:
-            file = home / "owner" / path
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(_content(record))
-            at = record.at if isinstance(record, Mail) else NOW - dt.timedelta(days=3)
-            os.utime(file, (at.timestamp(), at.timestamp()))
+    for path, (content, at) in record_files(records, NORA, NOW).items():
+        file = home / "owner" / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)
+        os.utime(file, (at.timestamp(), at.timestamp()))
+
+
+def record_files(
+    records: Sequence[WorldObject], whose: Whose, now: dt.datetime
+) -> dict[str, tuple[bytes, dt.datetime]]:
+    """Path below `owner/` of each record's file, with its bytes and its time; of two with one path the later stands."""
+    return {
+        path: (_content(record, whose), record.at if isinstance(record, Mail) else now - dt.timedelta(days=3))
+        for record in records
+        if (path := _path(record))
+    }
 
 
 def _path(record: WorldObject) -> str:
@@ -204,26 +225,26 @@ def _path(record: WorldObject) -> str:
             return ""
 
 
-def _content(record: WorldObject) -> bytes:
+def _content(record: WorldObject, whose: Whose) -> bytes:
     match record:
         case Mail():
-            return _mail(record)
+            return _mail(record, whose)
         case Event():
-            return _event(record)
+            return _event(record, whose.zone)
         case Contact():
             return _card(record)
         case Reminder():
-            return _todo(record)
+            return _todo(record, whose.zone)
         case Note() | File():
             return record.text.encode()
         case _:
             return b""
 
 
-def _mail(mail: Mail) -> bytes:
+def _mail(mail: Mail, whose: Whose) -> bytes:
     message = EmailMessage()
     message["From"] = mail.sender
-    message["To"] = f"{OWNER_NAME} <{OWNER_EMAIL}>"
+    message["To"] = f"{whose.name} <{whose.email}>"
     for name, value in (("Cc", mail.cc), ("Reply-To", mail.reply_to)):
         if value:
             message[name] = value
@@ -242,42 +263,42 @@ def _texts(**values: str) -> list[Line]:
     return [new_line(name.upper(), escape(value)) for name, value in values.items() if value]
 
 
-def _event(event: Event) -> bytes:
-    start = event.start.astimezone(NOW.tzinfo)
+def _event(event: Event, zone: dt.tzinfo) -> bytes:
+    start = event.start.astimezone(zone)
     component = new_component(
         "VEVENT",
         new_line("UID", event.id),
         new_line("DTSTAMP", "20261101T080000Z"),
-        ical.time_line("DTSTART", start, NOW.tzinfo),
-        ical.time_line("DTEND", start + dt.timedelta(minutes=event.minutes), NOW.tzinfo),
+        ical.time_line("DTSTART", start, zone),
+        ical.time_line("DTEND", start + dt.timedelta(minutes=event.minutes), zone),
         *_texts(summary=event.title, location=event.place, description=event.notes),
     )
     if event.organizer:
         component.add(new_line("ORGANIZER", f"mailto:{event.organizer}"))
     for address in event.attendees:
         component.add(new_line("ATTENDEE", f"mailto:{address}"))
-    return _calendar(component, event.repeat, start)
+    return _calendar(component, event.repeat, start, zone)
 
 
-def _todo(reminder: Reminder) -> bytes:
-    at = reminder.at.astimezone(NOW.tzinfo)
+def _todo(reminder: Reminder, zone: dt.tzinfo) -> bytes:
+    at = reminder.at.astimezone(zone)
     component = new_component(
         "VTODO",
         new_line("UID", reminder.id),
         new_line("DTSTAMP", "20261101T080000Z"),
-        ical.time_line("DUE", at, NOW.tzinfo),
+        ical.time_line("DUE", at, zone),
         *_texts(summary=reminder.text),
         new_line("STATUS", "NEEDS-ACTION"),
     )
     if reminder.repeat != "none":
-        component.add(ical.time_line("DTSTART", at, NOW.tzinfo))
-    return _calendar(component, reminder.repeat, at)
+        component.add(ical.time_line("DTSTART", at, zone))
+    return _calendar(component, reminder.repeat, at, zone)
 
 
-def _calendar(component: Component, repeat: str, at: dt.datetime) -> bytes:
+def _calendar(component: Component, repeat: str, at: dt.datetime, zone: dt.tzinfo) -> bytes:
     if repeat != "none":
         component.add(new_line("RRULE", ical.rule_for(repeat, at)))
-    return ical.new_calendar(at.year, NOW.tzinfo, component).render()
+    return ical.new_calendar(at.year, zone, component).render()
 
 
 def _card(contact: Contact) -> bytes:
