@@ -349,6 +349,30 @@ MIGRATIONS: tuple[str, ...] = (
     );
     CREATE INDEX summary_line_source ON summary_line (source);
     """,
+    # 9: home video: people the owner enrolled, with their consent; movements the owner named
+    """
+    CREATE TABLE person (
+        number INTEGER PRIMARY KEY,
+        name TEXT NOT NULL UNIQUE COLLATE NOCASE,
+        enrolled_at TEXT NOT NULL,
+        consent_by TEXT NOT NULL,
+        consent_at TEXT NOT NULL
+    );
+    CREATE TABLE person_face (
+        number INTEGER PRIMARY KEY,
+        person INTEGER NOT NULL REFERENCES person (number) ON DELETE CASCADE,
+        photo_digest TEXT NOT NULL,
+        quality REAL NOT NULL,
+        vector BLOB NOT NULL,
+        UNIQUE (person, photo_digest)
+    );
+    CREATE TABLE activity_example (
+        number INTEGER PRIMARY KEY,
+        name TEXT NOT NULL,
+        at TEXT NOT NULL,
+        features BLOB NOT NULL
+    );
+    """,
 )
 """Schema changes, first to last; a file's `user_version` says how many it has. Never edit one that was released."""
 
