@@ -385,6 +385,11 @@ def test_an_acknowledged_write_survives_a_killed_process(home: Path) -> None:
 # ── Damage ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+def page_with(path: Path, text: bytes) -> int:
+    """The first page of the file that holds `text`."""
+    return path.read_bytes().index(text) // 4096
+
+
 def damage(path: Path, start: int, data: bytes) -> None:
     with path.open("r+b") as file:
         file.seek(start)
@@ -418,7 +423,7 @@ def test_damage_met_while_reading_is_reported_and_copied(home: Path) -> None:
     path = home / "hearth.db"
     with Store.open(path) as store:
         fill(store)
-    damage(path, 70 * 4096, b"\xff" * 4096)
+    damage(path, page_with(path, b"tool1000") * 4096, b"\xff" * 4096)
     with Store.open(path) as store:
         with pytest.raises(StoreCorruptError, match=r"doctor --repair"):
             store.query("SELECT * FROM step")
@@ -432,35 +437,36 @@ def test_after_a_crash_the_whole_file_is_checked(home: Path) -> None:
     with child(WRITE, path) as process:
         process.kill()
         process.wait()
-    damage(path, 70 * 4096, b"\xff" * 4096)
+    damage(path, page_with(path, b"tool1000") * 4096, b"\xff" * 4096)
     with pytest.raises(StoreCorruptError):
         Store.open(path)
 
 
 @pytest.mark.parametrize(
-    "pages",
-    [pytest.param((70,), id="one"), pytest.param((70, 71, 80), id="several"), pytest.param((-1,), id="last")],
+    "rows",
+    [pytest.param((1000,), id="one"), pytest.param((1000, 1030, 1500), id="several"), pytest.param((1999,), id="last")],
 )
-def test_salvage_keeps_every_row_outside_the_damage(home: Path, pages: tuple[int, ...]) -> None:
+def test_salvage_keeps_every_row_outside_the_damage(home: Path, rows: tuple[int, ...]) -> None:
     path = home / "hearth.db"
     with Store.open(path) as store:
         fill(store)
         add(store, "kept")
-    n_pages = path.stat().st_size // 4096
+    pages = {page_with(path, b"tool%d" % row) for row in rows}
+    assert len(pages) == len(rows)
     for page in pages:
-        damage(path, (page % n_pages) * 4096, os.urandom(4096))
+        damage(path, page * 4096, os.urandom(4096))
     broken = path.read_bytes()
 
     # What is lost at most: the rows on each damaged page, about twenty of them.
     report = Store.salvage(path)
     with Store.open(path) as store:
         assert store.query("PRAGMA integrity_check")[0][0] == "ok"
-        rows = store.query("SELECT place, tool, arguments_json FROM step ORDER BY place")
+        left = store.query("SELECT place, tool, arguments_json FROM step ORDER BY place")
         assert names(store) == ["kept"]
         add(store, "more")
-    assert 2000 - 40 * len(pages) <= len(rows) < 2000
-    assert all(row["tool"] == f"tool{row['place']}" for row in rows)
-    assert report.tables["step"].n_rows == len(rows)
+    assert 2000 - 40 * len(pages) <= len(left) < 2000
+    assert all(row["tool"] == f"tool{row['place']}" for row in left)
+    assert report.tables["step"].n_rows == len(left)
     assert not report.tables["step"].is_complete
     assert not report.is_complete
     assert report.tables["meta"].is_complete
