@@ -349,7 +349,8 @@ MIGRATIONS: tuple[str, ...] = (
     );
     CREATE INDEX summary_line_source ON summary_line (source);
     """,
-    # 9: home video: people the owner enrolled, with their consent; movements the owner named
+    # 9: home video: people the owner enrolled, with their consent; movements the owner named; recordings and what was
+    # seen in them
     """
     CREATE TABLE person (
         number INTEGER PRIMARY KEY,
@@ -372,6 +373,77 @@ MIGRATIONS: tuple[str, ...] = (
         at TEXT NOT NULL,
         features BLOB NOT NULL
     );
+
+    CREATE TABLE camera (
+        name TEXT PRIMARY KEY COLLATE NOCASE,
+        room TEXT NOT NULL
+    );
+    CREATE TABLE recording (
+        number INTEGER PRIMARY KEY,
+        id TEXT NOT NULL UNIQUE,
+        camera TEXT NOT NULL COLLATE NOCASE REFERENCES camera (name),
+        path TEXT NOT NULL,
+        n_bytes INTEGER NOT NULL,
+        digest TEXT NOT NULL UNIQUE,
+        start TEXT NOT NULL,
+        start_unix_s REAL NOT NULL,
+        duration_s REAL NOT NULL,
+        width INTEGER NOT NULL,
+        height INTEGER NOT NULL,
+        codec TEXT NOT NULL,
+        start_from TEXT NOT NULL,
+        fault TEXT NOT NULL DEFAULT ''
+    );
+    CREATE INDEX recording_start ON recording (start_unix_s);
+    CREATE TABLE recording_chunk (
+        recording INTEGER NOT NULL REFERENCES recording (number) ON DELETE CASCADE,
+        chunk INTEGER NOT NULL,
+        state TEXT NOT NULL,
+        PRIMARY KEY (recording, chunk)
+    );
+    CREATE TABLE sighting (
+        number INTEGER PRIMARY KEY,
+        recording INTEGER NOT NULL REFERENCES recording (number) ON DELETE CASCADE,
+        start_s REAL NOT NULL,
+        end_s REAL NOT NULL,
+        confidence REAL NOT NULL,
+        name TEXT NOT NULL DEFAULT '',
+        name_confidence REAL NOT NULL DEFAULT 0,
+        named_by TEXT NOT NULL DEFAULT ''
+    );
+    CREATE INDEX sighting_recording ON sighting (recording, start_s);
+    CREATE INDEX sighting_name ON sighting (name COLLATE NOCASE) WHERE name <> '';
+    CREATE TABLE sighting_part (
+        sighting INTEGER NOT NULL REFERENCES sighting (number) ON DELETE CASCADE,
+        chunk INTEGER NOT NULL,
+        boxes BLOB NOT NULL,
+        poses BLOB NOT NULL,
+        PRIMARY KEY (sighting, chunk)
+    );
+    CREATE TABLE sighting_activity (
+        sighting INTEGER NOT NULL REFERENCES sighting (number) ON DELETE CASCADE,
+        chunk INTEGER NOT NULL,
+        name TEXT NOT NULL,
+        start_s REAL NOT NULL,
+        end_s REAL NOT NULL,
+        score REAL NOT NULL
+    );
+    CREATE INDEX sighting_activity_sighting ON sighting_activity (sighting, start_s);
+    CREATE TABLE sighting_face (
+        number INTEGER PRIMARY KEY,
+        sighting INTEGER NOT NULL REFERENCES sighting (number) ON DELETE CASCADE,
+        at_s REAL NOT NULL,
+        quality REAL NOT NULL,
+        vector BLOB NOT NULL
+    );
+    CREATE INDEX sighting_face_sighting ON sighting_face (sighting);
+    CREATE TABLE sighting_thumbnail (
+        number INTEGER PRIMARY KEY,
+        sighting INTEGER NOT NULL REFERENCES sighting (number) ON DELETE CASCADE,
+        at_s REAL NOT NULL,
+        jpeg BLOB NOT NULL
+    );
+    CREATE INDEX sighting_thumbnail_sighting ON sighting_thumbnail (sighting);
     """,
 )
 """Schema changes, first to last; a file's `user_version` says how many it has. Never edit one that was released."""

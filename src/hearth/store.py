@@ -39,7 +39,8 @@ _TABLES = (
     *("meta", "episode", "step", "large_value", "journal", "demonstration", "event", "disclosure"),
     *("set_aside", "version", "version_change", "skill", "agreement", "teacher_use", "looked_at"),
     *("consent", "record_origin", "fact", "fact_event", "event_vector", "blob", "blob_use", "summary", "summary_line"),
-    *("person", "person_face", "activity_example"),
+    *("person", "person_face", "activity_example", "camera", "recording", "recording_chunk", "sighting"),
+    *("sighting_part", "sighting_activity", "sighting_face", "sighting_thumbnail"),
 )
 _N_MAX_PROBES = 20_000
 
