@@ -17,8 +17,14 @@ from hearth.bench.metrics import (
     f1,
     forgetting,
     forward_transfer,
+    ianvs_backward_transfer,
+    ianvs_forward_transfer,
+    ianvs_matrix,
+    ianvs_samples_transfer_ratio,
+    ianvs_task_avg_acc,
     is_accurate,
     plan_scores,
+    split_ianvs_matrix,
     taskbench_edit_distance,
     taskbench_link_f1,
     taskbench_node_f1,
@@ -148,3 +154,47 @@ def test_perfect_confidences_of_few_samples_still_show_an_error() -> None:
     assert calibration_floor(sure) < 0.02 < 0.05 < calibration_floor(sure[:100])
     assert calibration_floor([0.0, 1.0]) == 0.0  # nothing is left to chance
     assert calibration_floor(sure[:100]) == calibration_floor(sure[:100])
+
+
+# ── Ianvs' own ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def ianvs_rows(*rows: list[float]) -> list[list[dict[str, float]]]:
+    return [[{"accuracy": score} for score in row] for row in rows]
+
+
+def test_ianvs_names_other_things_bwt_and_fwt() -> None:
+    """The learner forgets task 1 (.6 to .5); Ianvs' BWT is positive all the same."""
+    rows = ianvs_rows([0.1, 0.2], [0.6, 0.3], [0.5, 0.8])
+    assert ianvs_backward_transfer(rows) == pytest.approx(0.25)
+    assert ianvs_forward_transfer(rows) == pytest.approx(0.05)
+    assert ianvs_matrix(rows) == [[0.6, 0.3], [0.5, 0.8]]
+    r, untaught = split_ianvs_matrix(rows)
+    assert backward_transfer(r) == pytest.approx(-0.10)
+    assert forward_transfer(r, untaught) == pytest.approx(0.10)
+    assert forgetting(r) == pytest.approx(0.10)
+    assert average_accuracy(r) == pytest.approx(0.65)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [],
+        ianvs_rows([0.1]),
+        ianvs_rows([0.1, 0.2], [0.1, 0.2]),  # a round was skipped
+        [*ianvs_rows([0.1]), [{"f1": 0.2}]],
+        [*ianvs_rows([0.1]), [""]],
+    ],
+)
+def test_a_malformed_ianvs_matrix_is_nan(rows: list[list[dict[str, float]]]) -> None:
+    assert np.isnan(ianvs_backward_transfer(rows))
+    assert np.isnan(ianvs_forward_transfer(rows))
+    assert ianvs_matrix(rows) == []
+    with pytest.raises(ValueError, match="expected one more than tasks"):
+        split_ianvs_matrix(rows)
+
+
+def test_other_ianvs_metrics() -> None:
+    assert ianvs_samples_transfer_ratio([(range(24), range(6)), (range(10), range(5))]) == 0.3143
+    assert ianvs_samples_transfer_ratio([]) == 0.0
+    assert ianvs_task_avg_acc([{"accuracy": 0.5}, {"accuracy": 0.8335}]) == 0.667

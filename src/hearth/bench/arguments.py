@@ -8,7 +8,6 @@ TaskBench's own, which compares texts, is `taskbench_argument_f1`.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -208,7 +207,6 @@ def _texts(calls: Sequence[tuple[str, Mapping[str, Argument]]], with_values: boo
             if isinstance(value, Ref) and 0 <= value.step < len(names):
                 text = names[value.step]
             else:
-                encoded = encode_argument(value)
-                text = encoded if isinstance(encoded, str) else json.dumps(encoded, ensure_ascii=False)
+                text = str(encode_argument(value))
             found.append(f"{tool}-{name}-{text}" if with_values else f"{tool}-{name}")
     return found

@@ -1,16 +1,21 @@
 """Metrics of plans, of learning over time and of confidence: pure functions, each as its source defines it.
 
+The groups: task decomposition is `bench.steps`, tool invocation the first section here, parameter prediction
+`bench.arguments`; `bench.taskbench` computes all three from files as TaskBench's own program does.
+
 Node, link and accuracy scores are means over samples (macro), as in GNN4TaskPlan; TaskBench's `evaluate.py` pools nodes
 over all samples (micro): `taskbench_node_f1`. The two differ by points, so each has its own name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence, Sized
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from hearth.bench.steps import common_length
 
 Link = tuple[str, str]
 
@@ -113,6 +118,22 @@ def taskbench_node_f1(
     return pooled_set_f1(known(predicted), known(gold)) or 0.0
 
 
+def taskbench_node_macro_f1(predicted: Sequence[PlanGraph], gold: Sequence[PlanGraph], tools: Sequence[str]) -> float:
+    """Mean over all tools of the F1 with which a tool is named where it belongs; one that no plan uses counts 0.
+
+    Source:
+        TaskBench `evaluate.py`, `node_macro_f1_no_matching`.
+    """
+    n_both, n_ours, n_theirs = (dict.fromkeys(tools, 0) for _ in range(3))
+    for p, g in zip(predicted, gold):
+        ours, theirs = n_ours.keys() & set(p.nodes), n_theirs.keys() & set(g.nodes)
+        for counts, names in ((n_both, ours & theirs), (n_ours, ours), (n_theirs, theirs)):
+            for name in names:
+                counts[name] += 1
+    totals = ((n_both[name], n_ours[name] + n_theirs[name]) for name in n_both)
+    return _mean(2 * both / total if total else 0.0 for both, total in totals)
+
+
 def taskbench_link_f1(predicted: Sequence[PlanGraph], gold: Sequence[PlanGraph]) -> float | None:
     """F1 of links, each counted once a sample, pooled over samples; None without any link.
 
@@ -135,7 +156,7 @@ def taskbench_edit_distance(
 
     def distance(p: PlanGraph, g: PlanGraph) -> float:
         a, b = ([name if name in tools else "" for name in graph.nodes] for graph in (p, g))
-        return 1 - 2 * _common(a, b) / (len(a) + len(b)) if a or b else 0.0
+        return 1 - 2 * common_length(a, b) / (len(a) + len(b)) if a or b else 0.0
 
     return _mean(distance(p, g) for p, g in zip(predicted, gold))
 
@@ -145,16 +166,6 @@ def pooled_set_f1(predicted: Sequence[Sequence[Hashable]], gold: Sequence[Sequen
     n_both = sum(len(set(p) & set(g)) for p, g in zip(predicted, gold))
     n_all = sum(len(set(p)) + len(set(g)) for p, g in zip(predicted, gold))
     return 2 * n_both / n_all if n_all else None
-
-
-def _common(a: Sequence[str], b: Sequence[str]) -> int:
-    """Length of the longest common subsequence."""
-    row = [0] * (len(b) + 1)
-    for x in a:
-        before = 0
-        for k, y in enumerate(b):
-            before, row[k + 1] = row[k + 1], before + 1 if x == y else max(row[k], row[k + 1])
-    return row[-1]
 
 
 # ── Learning over time ────────────────────────────────────────────────────────────────────────────────────
@@ -184,6 +195,77 @@ def forgetting(r: Matrix) -> float:
     """Mean over earlier tasks of the best score ever less the last one. Source: Chaudhry et al. 2018, eq. 3."""
     n = len(_square(r))
     return float(np.mean([r[j : n - 1, j].max() - r[-1, j] for j in range(n - 1)])) if n > 1 else 0.0
+
+
+# Ianvs computes metrics of the same names otherwise. Its matrix has a row more: row 0 is the score before the first
+# round (or after one sample), row r after round r.
+
+IanvsScores = Sequence[Sequence[Mapping[str, float]]]
+"""`[r][j]["accuracy"]`: score on task j after round r; one row more than tasks."""
+
+
+def ianvs_backward_transfer(matrix: IanvsScores) -> float:
+    """What Ianvs calls BWT: the mean change from round to round, over all tasks, also those not yet learnt.
+
+    It telescopes to (last row - first row) / R, so a learner that forgets can have a positive one.
+
+    Source:
+        kubeedge/ianvs `core/testcasecontroller/metrics/metrics.py`, `compute`. NaN where it would fail.
+    """
+    r = _ianvs_matrix(matrix)
+    return float((r[-1] - r[0]).sum() / r.shape[1] ** 2) if r is not None else float("nan")
+
+
+def ianvs_forward_transfer(matrix: IanvsScores) -> float:
+    """What Ianvs calls FWT: mean score on the next task before it is learnt, above that of row 0 (the first counts 0).
+
+    Source:
+        ibid.
+    """
+    r = _ianvs_matrix(matrix)
+    return float(np.mean([r[i, i] - r[0, i] for i in range(r.shape[1])])) if r is not None else float("nan")
+
+
+def ianvs_matrix(matrix: IanvsScores) -> list[list[float]]:
+    """What Ianvs calls MATRIX: the scores without row 0; empty for a malformed one. Source: ibid."""
+    r = _ianvs_matrix(matrix)
+    return [] if r is None else [[float(x) for x in row] for row in r[1:]]
+
+
+def ianvs_samples_transfer_ratio(rounds: Sequence[tuple[Sized, Sized]]) -> float:
+    """Samples sent to be learnt, of those inferred plus one, to four places. Source: ibid.
+
+    Args:
+        rounds: Of each round the samples inferred and those sent.
+    """
+    n_inferred, n_sent = sum(len(inferred) for inferred, _ in rounds), sum(len(sent) for _, sent in rounds)
+    return round(n_sent / (n_inferred + 1), 4)
+
+
+def ianvs_task_avg_acc(task_scores: Sequence[Mapping[str, float]]) -> float:
+    """Mean accuracy over tasks on the test file, to three places. Source: ibid."""
+    return round(sum(scores["accuracy"] for scores in task_scores) / len(task_scores), 3)
+
+
+def split_ianvs_matrix(matrix: IanvsScores) -> tuple[Matrix, list[float]]:
+    """R as the literature has it, and the scores before anything was learnt.
+
+    Raises:
+        ValueError: The matrix has not one row more than tasks, or holds something else than accuracies.
+    """
+    r = _ianvs_matrix(matrix)
+    if r is None:
+        raise ValueError(f"{len(matrix)} rows; expected one more than tasks, each with a score for every task")
+    return r[1:], [float(x) for x in r[0]]
+
+
+def _ianvs_matrix(matrix: IanvsScores) -> Matrix | None:
+    n_tasks = len(matrix) - 1
+    if n_tasks < 1 or any(len(row) != n_tasks for row in matrix):
+        return None
+    if not all(isinstance(score, Mapping) and "accuracy" in score for row in matrix for score in row):
+        return None
+    return np.array([[score["accuracy"] for score in row] for row in matrix], dtype=np.float64)
 
 
 def _square(r: Matrix) -> Matrix:
