@@ -139,11 +139,11 @@ class When(_Table):
     """It comes from nowhere else than these sources (`owner`, `device`, `contacts`, `message`, `web`, `file`, …)."""
     not_from: tuple[str, ...] = ()
     """Nothing of it comes from these sources."""
-    contact: bool | None = None
+    contact: bool | None = Field(default=None, strict=True)
     """Whether it is an address or number of a confirmed card in your contacts."""
     group: str = ""
     """It is an address or number of a confirmed card in this group (the card's categories)."""
-    given: bool | None = None
+    given: bool | None = Field(default=None, strict=True)
     """Whether the argument is there at all."""
 
 
@@ -285,7 +285,7 @@ class LanguageModelSettings(_Table):
     """File that holds the key."""
     timeout_s: float = Field(default=60, gt=0)
     """How long one answer may take."""
-    answers: bool = True
+    answers: bool = Field(default=True, strict=True)
     """Let it word the answers, from the evidence alone; one that has learnt to plan words none."""
     mask: tuple[MaskKind, ...] | None = None
     """What is replaced in what it is sent, instead of `[mask] kinds`; `[]` sends everything as it is. A model on this
@@ -311,7 +311,7 @@ class Models(_Table):
     language: LanguageModelSettings | None = None
     teacher: LanguageModelSettings | None = None
     """Who is asked for plans to learn from; without it, the language model is."""
-    student: bool = False
+    student: bool = Field(default=False, strict=True)
     """Let what was learnt by `hearth learn` plan beside recall."""
 
 
@@ -331,7 +331,7 @@ class Host(_Table):
 
     ca_file: str = ""
     """PEM file of one more certificate authority to trust for this host; certificates are checked in any case."""
-    private: bool = False
+    private: bool = Field(default=False, strict=True)
     """Its name leads to a private address. Names such as `nas.local`, and addresses, may without it."""
     may_read: tuple[str, ...] = ()
     """Sources (`device`, `contacts`, `message`, `file`, …) whose data tools that only read may send to it."""
@@ -420,6 +420,21 @@ class MemoryKept(_Table):
     """The database and what is kept beside it take at most so many megabytes: older events are folded sooner for it."""
 
 
+class Video(_Table):
+    """How home video is looked at, and how long what was seen is kept; the recordings stay your own files."""
+
+    frames_per_s: float = Field(default=2.0, gt=0, le=30)
+    """How many pictures of a second are looked at."""
+    longest_side_px: int = Field(default=1280, ge=320, le=4096)
+    """Larger pictures are made so small before they are looked at."""
+    keep_thumbnails_days: int = Field(default=30, ge=0)
+    """Small pictures of who was seen are kept so many days after it was seen; 0 keeps none."""
+    keep_faces_days: int = Field(default=90, ge=0)
+    """What tells faces apart is kept so many days: for so long somebody can be named who is enrolled later."""
+    keep_sightings_days: int = Field(default=365, ge=1)
+    """Who was seen, when, where and doing what, is kept so many days."""
+
+
 class Settings(_Table):
     """The whole of `hearth.toml`."""
 
@@ -433,6 +448,7 @@ class Settings(_Table):
     planning: Planning = Planning()
     learning: Learning = Learning()
     memory: MemoryKept = MemoryKept()
+    video: Video = Video()
     mail: Mail = Mail()
     calendar: Collection = Collection()
     contacts: Collection = Collection()
@@ -602,6 +618,8 @@ def _fault(path: Path, fault: Mapping[str, object], lines: Mapping[str, int]) ->
             f"{path}: {key} = {fault['input']!r}, but {key} is a table; write [{key}] on its own line and keys below it"
         )
     message = str(fault["msg"]).removeprefix("Value error, ")
+    if fault["type"] == "bool_type":
+        message = "expected true or false; write it without quotation marks"
     if isinstance(fault["input"], Mapping):  # of a whole table
         return f"{path}: [{key}] {message}"
     return f"{path}: {key} = {fault['input']!r}: {message}"

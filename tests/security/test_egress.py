@@ -238,6 +238,9 @@ SCRIPTS = {
         socket.getaddrinfo("localhost", port)
         with egress.permit('localhost', port, 'x'):
             assert refused(lambda: socket.getaddrinfo("secret.example.org", 443))
+            assert refused(lambda: socket.getaddrinfo("localhost%.secret.example.org", 443))
+        assert refused(lambda: socket.getaddrinfo("127.0.0.1%secret.example.org", 443))
+        assert refused(lambda: socket.getaddrinfo("localhost%secret.example.org", 443))
     """,
     "a bare http client": """
         assert refused(lambda: httpx.get(f"http://127.0.0.1:{port}/bare", trust_env=False))

@@ -225,6 +225,30 @@ def test_a_lost_or_emptied_head_file_is_found(is_missing: bool, whole: Path, tmp
     ledger._store.close()
 
 
+@pytest.mark.parametrize("is_sealed", [False, True])
+def test_a_head_file_taken_away_stays_visible_however_few_entries_there_are(store: Store, is_sealed: bool) -> None:
+    ledger = Ledger(store, lambda: NOW)
+    for _ in range(2):
+        ledger.append(Draft("sent", "h", "r", b"x", 1))
+    assert ledger.verify().is_whole
+    ledger.head_path.unlink()
+    if is_sealed:
+        ledger.seal()
+    ledger.append(Draft("sent", "h", "r", b"x", 1))
+    (fault,) = ledger.verify().faults
+    assert "the head file was missing, there are 2 entries" in fault.what
+    assert [entry.kind for entry in ledger.entries()] == ["sent", "sent", "scar", "sent"]
+
+
+def test_a_process_killed_before_the_first_head_leaves_no_scar(store: Store) -> None:
+    ledger = Ledger(store, lambda: NOW)
+    ledger.append(Draft("sent", "h", "r", b"x", 1))
+    ledger.head_path.write_bytes(b"")  # made, and nothing written into it yet
+    ledger.append(Draft("sent", "h", "r", b"x", 1))
+    verdict = ledger.verify()
+    assert (verdict.is_whole, verdict.n_entries) == (True, 2)
+
+
 def test_what_was_broken_before_stays_visible_after_the_next_entry(whole: Path, tmp_path: Path) -> None:
     folder = tmp_path / "copy"
 
@@ -496,8 +520,9 @@ def test_what_was_used_is_counted_from_a_day_on(store: Store) -> None:
 
 def test_many_entries_are_verified_a_page_at_a_time_with_progress(store: Store) -> None:
     ledger = Ledger(store, lambda: NOW)
+    ledger.append(Draft("sent", "h", "r", b"x", 1))
     with store.transaction() as cursor:
-        for _ in range(300):
+        for _ in range(299):
             ledger.add(cursor, Draft("sent", "h", "r", b"x", 1))
     ledger.seal()
     seen: list[int] = []

@@ -25,6 +25,7 @@ from hearth.guard.addresses import is_local_name, is_public
 from hearth.guard.chain import Entry
 from hearth.guard.egress import Egress, masked
 from hearth.guard.ledger import Ledger
+from hearth.guard.sockets import normal
 from hearth.protocols import Cause
 from hearth.store import Store
 from hearth.types import OWNER, PUBLIC, Label
@@ -262,6 +263,21 @@ def test_addresses_out_in_the_internet(address: str) -> None:
 @pytest.mark.parametrize("address", INSIDE)
 def test_addresses_that_lead_inside(address: str) -> None:
     assert not is_public(address)
+
+
+@pytest.mark.parametrize(
+    ("host", "compared"),
+    [
+        ("API.Example.org.", "api.example.org"),
+        ("fe80::1%eth0", "fe80::1"),
+        (b"FE80::1%3", "fe80::1"),
+        ("api.example.org%.evil.example", "api.example.org%.evil.example"),
+        ("127.0.0.1%a.evil.example", "127.0.0.1%a.evil.example"),
+        (None, ""),
+    ],
+)
+def test_only_an_ipv6_address_has_a_zone_that_is_left_out(host: object, compared: str) -> None:
+    assert normal(host) == compared
 
 
 @pytest.mark.parametrize(

@@ -319,6 +319,23 @@ def test_many_faults_are_told_in_part() -> None:
             '[[rule]]\ntools = ["pay"]\nruling = "ask"\nat_most = {calls = 0, per = "day"}\n',
             "greater than or equal to 1",
         ),
+        *[
+            (f'\n[[rule]]\ntools = ["pay"]\nruling = "ask"\nwhen.to = {{contact = {value}}}\n', said)
+            for value, said in (
+                ('"yes"', "line 2: rule.0.when.to.contact = 'yes': expected true or false; write it without quotation"),
+                ('"false"', "contact = 'false': expected true or false"),
+                ("1", "contact = 1: expected true or false"),
+            )
+        ],
+        (
+            '[[rule]]\ntools = ["pay"]\nruling = "ask"\nwhen.text = {given = "no"}\n',
+            "given = 'no': expected true or false",
+        ),
+        (
+            '[[rule]]\nname = "a"\ntools = ["pay"]\nruling = "ask"\nwhen.amount = {max = 5}\n'
+            '[[rule]]\nname = "a"\ntools = ["look"]\nruling = "deny"\n',
+            "hearth.toml, line 6: rule 'a' has the name of rule 1; give it another one",
+        ),
         ('[policy.pay]\nruling = "yes"\n', "hearth.toml, line 1: policy.pay.ruling = 'yes'"),
     ],
 )
@@ -326,3 +343,11 @@ def test_what_is_no_rule_is_refused_with_file_line_and_fix(text: str, said: str)
     with pytest.raises(ConfigError) as raised:
         policy(text)
     assert said in str(raised.value)
+
+
+def test_rules_with_names_of_their_own_and_without_any_are_fine() -> None:
+    one = 'tools = ["pay"]\nruling = "ask"\nwhen.amount = {max = %d}\n'
+    rules = "".join(
+        f"[[rule]]\n{name}{one % k}" for k, name in enumerate(('name = "a"\n', 'name = "A"\n', "", "")[::-1])
+    )
+    assert len(policy(rules).ordered_rules("pay")) == 4

@@ -23,11 +23,16 @@ _LOCAL_ENDINGS = ("local", "localhost", "lan", "home", "home.arpa", "internal", 
 
 
 def as_address(text: str) -> Address | None:
-    """`text` as an address in its plain form, without a zone; None for anything else."""
+    """`text` as an address in its plain form, without a zone; None for anything else.
+
+    Only an IPv6 address has a zone: `127.0.0.1%a.example` is a name, and is looked up as one.
+    """
+    plain, zone, _ = text.partition("%")
     try:
-        return ipaddress.ip_address(text.partition("%")[0])
+        found = ipaddress.ip_address(plain)
     except ValueError:
         return None
+    return found if not zone or found.version == 6 else None
 
 
 def is_public(text: str) -> bool:

@@ -11,7 +11,8 @@ the next entry). An erasure is an entry, too. What broke before an entry was wri
 follows is a scar that names it.
 Not covered: somebody who can write these files and rewrites all of it, heads included, or puts back an older copy of
 the whole home: no key is kept that such a person could not read. Against that, keep the head of an export elsewhere
-(`hearth ledger verify --head`). An entry may stand for something that then failed to be sent, never the other way.
+(`hearth ledger verify --head`). A head file that is emptied, not taken away, beside four entries or fewer looks like
+a power cut. An entry may stand for something that then failed to be sent, never the other way.
 """
 
 from __future__ import annotations
@@ -85,9 +86,9 @@ class Ledger:
         Raises:
             StoreError: It could not be written down (StoreFullError: no space); nothing may be sent.
         """
-        with self._locked(is_made=True) as handle:
+        with self._locked(is_made=True) as (handle, is_new):
             with self._store.transaction() as cursor:
-                self._scar(cursor, handle)
+                self._scar(cursor, handle, is_new=is_new)
                 entry = self.add(cursor, draft)
             self._write_head(handle, Head(entry.number, entry.hash))
         return entry
@@ -120,7 +121,10 @@ class Ledger:
 
     def seal(self) -> None:
         """Write the head file anew after a transaction with `erase` in it."""
-        with self._locked(is_made=True) as handle:
+        with self._locked(is_made=True) as (handle, is_new):
+            if is_new:
+                with self._store.transaction() as cursor:
+                    self._scar(cursor, handle, is_new=True)
             head = _meta_head(self._store.query("SELECT value FROM meta WHERE name='ledger'"))
             if head is not None:
                 self._write_head(handle, head)
@@ -162,8 +166,12 @@ class Ledger:
         cursor.execute("INSERT OR REPLACE INTO meta VALUES ('ledger', ?)", (str(Head(number, row["hash"])),))
         return entry_of(row)
 
-    def _scar(self, cursor: sqlite3.Cursor, handle: int) -> None:
-        """Write a scar when entries and heads do not fit together, so that what follows cannot hide it."""
+    def _scar(self, cursor: sqlite3.Cursor, handle: int, *, is_new: bool) -> None:
+        """Write a scar when entries and heads do not fit together, so that what follows cannot hide it.
+
+        Args:
+            is_new: The head file was not there: it is on disk before the first entry, so somebody took it away.
+        """
         last = cursor.execute("SELECT number, hash FROM disclosure ORDER BY number DESC LIMIT 1").fetchone()
         at_end = Head(last["number"], str(last["hash"])) if last else Head(0, GENESIS)
         known = _meta_head(cursor.execute("SELECT value FROM meta WHERE name='ledger'").fetchall())
@@ -174,6 +182,8 @@ class Ledger:
             return str(row["hash"]) if row else GENESIS if number == 0 else ""
 
         what = disagreement(at_end, known, filed, hash_of)
+        if not what and is_new and at_end.count and not filed.count:
+            what = f"the head file was missing, there are {at_end.count} entries"
         if what:
             highest = max(at_end.count, known.count if known else 0, filed.count)
             cursor.execute(
@@ -187,7 +197,7 @@ class Ledger:
         return bool(n_rows) and not n_chained and not self.head_path.exists()
 
     def _adopt(self) -> None:
-        with self._locked(is_made=True) as handle:
+        with self._locked(is_made=True) as (handle, _):
             head = Head(0, GENESIS)
             with self._store.transaction() as cursor:
                 numbers = [row[0] for row in cursor.execute("SELECT number FROM disclosure ORDER BY number")]
@@ -208,11 +218,23 @@ class Ledger:
             self._write_head(handle, head)
 
     @contextlib.contextmanager
-    def _locked(self, *, is_made: bool) -> Iterator[int]:
-        """The head file, held against other writers. Raises: StoreError: it cannot be opened."""
+    def _locked(self, *, is_made: bool) -> Iterator[tuple[int, bool]]:
+        """The head file, held against other writers, and whether it was made just now.
+
+        Raises:
+            StoreError: It cannot be opened.
+        """
+        flags, is_new = os.O_RDWR | os.O_CLOEXEC, False
         try:
-            is_new = is_made and not self.head_path.exists()
-            handle = os.open(self.head_path, os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if is_made else 0), 0o600)
+            try:
+                handle = os.open(self.head_path, flags)
+            except FileNotFoundError:
+                if not is_made:
+                    raise
+                with contextlib.suppress(FileExistsError):  # another process may have made it since
+                    os.close(os.open(self.head_path, flags | os.O_CREAT | os.O_EXCL, 0o600))
+                    is_new = True
+                handle = os.open(self.head_path, flags)
             if is_new:
                 folder = os.open(self.head_path.parent, os.O_RDONLY | os.O_DIRECTORY)
                 try:
@@ -223,7 +245,7 @@ class Ledger:
             raise _unwritable(self.head_path, error) from None
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
-            yield handle
+            yield handle, is_new
         finally:
             fcntl.flock(handle, fcntl.LOCK_UN)  # the copy that is being forced to the disk would hold it on
             os.close(handle)
@@ -290,7 +312,7 @@ class Ledger:
         known = _meta_head(meta)
         filed, damage = Head(0, GENESIS), ""
         if self.head_path.exists():
-            with self._locked(is_made=False) as handle:  # nobody is between an entry and its head
+            with self._locked(is_made=False) as (handle, _):  # nobody is between an entry and its head
                 known = _meta_head(self._store.query("SELECT value FROM meta WHERE name='ledger'"))
                 filed, damage = read_slots(os.pread(handle, 4 * SLOT_BYTES, 0))
         elif self._store.query("SELECT 1 FROM disclosure LIMIT 1"):

@@ -140,7 +140,7 @@ def compiled(
         lines: Where each rule stands, by its place.
         path: Named in faults.
     """
-    faults: list[str] = []
+    faults = [f"{path}, line {lines[k]}: {fault}" if k in lines else f"{path}: {fault}" for k, fault in _twice(rules)]
     by_tool: dict[str, list[ToolRule]] = {}
     patterns: dict[str, Pattern | str] = {}
     for place, rule in enumerate(rules):
@@ -188,6 +188,15 @@ def _latin(name: str) -> str:
 
 
 _LOOKALIKES = dict(zip("аеорсухіјѕһԁɡαοεινκτΙ", "aeopcyxijshdgaoeivktI", strict=True))
+
+
+def _twice(rules: Sequence[OrderedRule]) -> Iterator[tuple[int, str]]:
+    """Names that say of no ruling which rule it rests on, by the later rule's place."""
+    first: dict[str, int] = {}
+    for place, rule in enumerate(rules):
+        if rule.name and rule.name in first:
+            yield place, f"rule {rule.name!r} has the name of rule {first[rule.name] + 1}; give it another one"
+        first.setdefault(rule.name, place)
 
 
 def _faults_of(rule: OrderedRule, specs: Mapping[str, ToolSpec]) -> Iterator[str]:

@@ -110,10 +110,15 @@ def look_up(host: str, port: int) -> Sequence[str]:
 
 
 def normal(host: object) -> str:
+    """A host as it is compared: in lower case, without the dot at its end, an address without its zone.
+
+    A `%` in a name stays: what stands before it is another name than the one that is looked up.
+    """
     if host is None:
         return ""
     text = host.decode("ascii", "replace") if isinstance(host, bytes | bytearray) else str(host)
-    return text.rstrip(".").partition("%")[0].lower()
+    text = text.rstrip(".").lower()
+    return text if as_address(text) is None else text.partition("%")[0]
 
 
 @contextlib.contextmanager
