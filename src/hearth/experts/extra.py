@@ -9,8 +9,8 @@ from pathlib import Path
 from hearth.errors import ConfigError, MissingExtraError
 
 MODELS_VERSION = "0.10.18" if platform.machine() == "aarch64" else "0.10.21"
-"""Of mediapipe: the last one for this machine that carries its models. It is never imported; what it would pull does not
-go together with the core."""
+"""Of mediapipe: the last one for this machine that carries its models. It is never imported; what it would pull
+does not go together with the core."""
 INSTALL_COMMAND = (
     "pip install 'hearth-agent[video]' && "
     f"pip install --no-deps mediapipe=={MODELS_VERSION} rapidocr-onnxruntime==1.4.4"
