@@ -7,11 +7,11 @@ import pytest
 
 from hearth.bench.datasets import PlanData, graph_of
 from hearth.bench.metrics import average_accuracy, backward_transfer
-from hearth.bench.suites.continual import ContinualOptions, StreamMethod, rounds_of, run_continual, tasks_of
+from hearth.bench.suites.continual import Stream, rounds_of, run_student, tasks_of
 from hearth.bench.suites.planning import METHODS, Method, PlanningOptions, judge, options_for, read_all, run_planning
 from hearth.models.scripted import HashEncoder
 from hearth.planning.reading import ReadingOptions
-from hearth.planning.student import Candidate, Ranking, StudentOptions
+from hearth.planning.student import Candidate, Ranking, Student, StudentOptions
 from hearth.types import Demonstration, Plan, Step, ToolSpec
 
 OPTIONS = StudentOptions(reading=ReadingOptions(n_random=120, n_words=64, n_clause=64), n_fit=60)
@@ -86,23 +86,21 @@ def test_an_unknown_method_is_named() -> None:
 
 
 @pytest.mark.parametrize("method", ["student", "heads", "recall"])
-def test_a_stream_ends_where_joint_training_does(method: StreamMethod) -> None:
-    options = ContinualOptions(method, n_rounds=4, student=OPTIONS)
-    results = run_continual(TRAIN, TEST, ENCODER, options)
+def test_a_stream_ends_where_joint_training_does(method: Method) -> None:
+    stream = Stream.of(TRAIN, TEST, "domain", 4, 0)
+    taught = read_all(TRAIN, ENCODER, OPTIONS)
+    readings = Student(ENCODER, TOOLS, OPTIONS).read([d.request for d in TEST.demonstrations])
+    results, joint = run_student(stream, method, taught, readings, ENCODER, OPTIONS)
     r = np.array(results["r_matrix"])
     assert r.shape == (4, 4)
     assert results["acc"] == pytest.approx(average_accuracy(r), abs=1e-3)
     assert results["bwt"] == pytest.approx(backward_transfer(r), abs=1e-3)
-    assert results["acc"] == results["joint_acc"]
+    assert results["acc"] == results["joint_acc"] == joint["acc"]
     assert float(str(results["max_weight_difference"])) < 1e-6
     assert len(results["round_cpu_s"]) == 4  # type: ignore[arg-type]
-    assert {"fwt", "forgetting", "method", "final_node_f1", "final_accuracy"} <= set(results)
-
-
-def test_joint_is_its_own_upper_bound() -> None:
-    results = run_continual(TRAIN, TEST, ENCODER, ContinualOptions("joint", n_rounds=4, student=OPTIONS))
-    assert results["acc"] == results["joint_acc"]
-    assert results["bwt"] == 0.0
+    assert {"fwt", "forgetting", "final_node_f1", "final_accuracy"} <= set(results)
+    assert joint["acc"] == joint["joint_acc"], "its own upper bound"
+    assert joint["bwt"] == 0.0
 
 
 def test_rounds_hold_each_row_once_in_the_order_asked_for() -> None:

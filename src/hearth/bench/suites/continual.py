@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -27,7 +27,7 @@ from hearth.bench.metrics import (
     is_accurate,
 )
 from hearth.bench.progress import SILENT, Progress
-from hearth.bench.suites.planning import Method, Read, graph_of_ranking, options_for, read_all
+from hearth.bench.suites.planning import Method, Read, graph_of_ranking, options_for
 from hearth.planning.reading import Reading
 from hearth.planning.student import Student, StudentOptions
 from hearth.protocols import Encoder
@@ -40,15 +40,6 @@ StreamMethod = Literal["student", "heads", "recall", "joint", "finetune", "repla
 demonstrations alone; `replay`: with some of the earlier ones among them."""
 STREAM_METHODS: tuple[StreamMethod, ...] = ("student", "recall", "heads", "finetune", "replay", "joint")
 TRAINED: tuple[StreamMethod, ...] = ("finetune", "replay")
-
-
-@dataclass(frozen=True, slots=True)
-class ContinualOptions:
-    method: StreamMethod = "student"
-    order: Order = "domain"
-    n_rounds: int = 10
-    seed: int = 0
-    student: StudentOptions = field(default_factory=StudentOptions)
 
 
 class Learner(Protocol):
@@ -293,35 +284,3 @@ def run_student(
         {**results, "joint_acc": at_once["acc"], "max_weight_difference": difference},
         {**at_once, "joint_acc": at_once["acc"], "max_weight_difference": 0.0},
     )
-
-
-def run_continual(
-    train: PlanData,
-    test: PlanData,
-    encoder: Encoder,
-    options: ContinualOptions | None = None,
-    *,
-    read: Read | None = None,
-) -> dict[str, object]:
-    """One student method over a stream made of `train`.
-
-    Args:
-        read: `read_all(train, …)`, when it was made already.
-    Returns:
-        The keys of `run_student`, `method`, `order`, `n_rounds`, `n_tasks`.
-    """
-    o = options or ContinualOptions()
-    if o.method in TRAINED:
-        raise ValueError(f"{o.method!r} is no student; use TrainedLearner")
-    stream = Stream.of(train, test, o.order, o.n_rounds, o.seed)
-    taught = read if read is not None else read_all(train, encoder, o.student)
-    readings = Student(encoder, train.tools, o.student).read([d.request for d in test.demonstrations])
-    method: Method = "heads" if o.method == "heads" else "recall" if o.method == "recall" else "student"
-    results, at_once = run_student(stream, method, taught, readings, encoder, o.student)
-    return {
-        "method": o.method,
-        "order": o.order,
-        **(at_once if o.method == "joint" else results),
-        "n_rounds": o.n_rounds,
-        "n_tasks": len(stream.used),
-    }
