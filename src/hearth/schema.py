@@ -409,7 +409,8 @@ MIGRATIONS: tuple[str, ...] = (
         confidence REAL NOT NULL,
         name TEXT NOT NULL DEFAULT '',
         name_confidence REAL NOT NULL DEFAULT 0,
-        named_by TEXT NOT NULL DEFAULT ''
+        named_by TEXT NOT NULL DEFAULT '',
+        clothes BLOB
     );
     CREATE INDEX sighting_recording ON sighting (recording, start_s);
     CREATE INDEX sighting_name ON sighting (name COLLATE NOCASE) WHERE name <> '';
