@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from hearth.guard.labels import Value, result_labels
 from hearth.guard.licence import KnownTools
-from hearth.guard.seen import Owner
+from hearth.guard.returned import Owner
 from hearth.guard.warrant import Warrant
 from hearth.types import OWNER, FieldOrigin, Parameter, Plain, Plan, Request, Ruling, ToolSpec
 

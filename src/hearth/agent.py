@@ -32,7 +32,7 @@ from hearth.guard.licence import KnownTools
 from hearth.guard.monitor import Monitor
 from hearth.guard.policy import Policy
 from hearth.guard.records import Records
-from hearth.guard.seen import Owner
+from hearth.guard.returned import Owner
 from hearth.guard.warrant import Warrant
 from hearth.memory.events import EventMemory
 from hearth.memory.facts import FactStore

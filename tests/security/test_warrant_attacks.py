@@ -14,7 +14,7 @@ from tests.warrants import ME, NOW, Seen
 
 from hearth.guard.labels import Value, result_labels
 from hearth.guard.licence import KnownTools
-from hearth.guard.seen import Owner
+from hearth.guard.returned import Owner
 from hearth.guard.warrant import Warrant
 from hearth.models.encoder import MiniLMEncoder
 from hearth.registry import load_tools

@@ -9,7 +9,7 @@ import pytest
 from tests.warrants import ME, NORA, Seen, judged, values, warrant
 
 from hearth.guard.labels import Value
-from hearth.guard.seen import Owner
+from hearth.guard.returned import Owner
 from hearth.types import OWNER, PUBLIC, Plain, Plan, Ref, Step
 
 MAILS: list[Plain] = [

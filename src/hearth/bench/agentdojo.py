@@ -26,7 +26,7 @@ from hearth.bench.agentdojo_tools import tool_specs
 from hearth.bench.replay import FIXED_NOW, ToolCall, World, is_write
 from hearth.errors import MissingExtraError
 from hearth.guard.labels import Value, result_labels
-from hearth.guard.seen import Owner
+from hearth.guard.returned import Owner
 from hearth.types import Plain, Request, ToolSpec
 
 VERSION = "v1.2.2"

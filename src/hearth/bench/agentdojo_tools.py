@@ -7,7 +7,7 @@ result is `name:type`, with `@source` where it is not the tool's own. Descriptio
 What is said of sources, strictly: a mail, a Slack message and a page are strangers' words, metadata included; only the id is
 this device's. AgentDojo's contact list fills itself from the senders of incoming mail, so its cards are strangers' words
 too, unless the owner has written to the address. Calendar, files and bank records are the owner's own; a record made by
-somebody else (a file's owner, a payment's sender) is incoming all the same (`hearth.guard.seen`).
+somebody else (a file's owner, a payment's sender) is incoming all the same (`hearth.guard.returned`).
 """
 
 from __future__ import annotations

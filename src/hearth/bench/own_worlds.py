@@ -34,7 +34,7 @@ from hearth.bench.replay import ToolCall, World, is_write
 from hearth.errors import HearthError
 from hearth.guard.labels import Value, result_labels
 from hearth.guard.provenance import records
-from hearth.guard.seen import Owner
+from hearth.guard.returned import Owner
 from hearth.protocols import Tool
 from hearth.types import Plain, Plan, StepResult, ToolSpec
 

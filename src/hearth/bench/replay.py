@@ -22,7 +22,7 @@ from typing import Literal, Protocol
 
 from hearth.guard.labels import Value
 from hearth.guard.licence import KnownTools
-from hearth.guard.seen import Owner
+from hearth.guard.returned import Owner
 from hearth.guard.warrant import Warrant
 from hearth.types import OWNER, Plain, Plan, Request, ToolSpec
 

@@ -41,8 +41,9 @@ from dataclasses import dataclass
 from hearth.guard.figures import all_numbers, figures
 from hearth.guard.labels import Value
 from hearth.guard.licence import KnownTools, Licence, is_thing
+from hearth.guard.returned import Owner, Record
 from hearth.guard.roles import ADDRESS_TYPES, AMOUNT_WORDS, Sensitive, element_type, sensitive_values
-from hearth.guard.seen import Evidence, Owner, Record
+from hearth.guard.seen import Evidence
 from hearth.guard.words import content_words, folded, has_invisible, stem, word_set, words
 from hearth.types import Argument, Plain, Plan, Ref, Request, Ruling, Step, ToolSpec
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 
+from hearth.guard.online import unpunctuated
 from hearth.planning.grammar.text import Slot, listed
 from hearth.types import Plain
 
@@ -103,10 +104,10 @@ def _pieces(run: str) -> list[tuple[int, str]]:
 def _address(piece: str) -> tuple[str, int, int, dict[str, Plain]] | None:
     url = _URL.search(piece)
     if url is not None:
-        end = url.start() + len(_unpunctuated(url[0]))
+        end = url.start() + len(unpunctuated(url[0]))
         return "url", url.start(), end, {"url": piece[url.start() : end]}
     first = len(piece) - len(piece.lstrip("([{'‘`*"))
-    body = _unpunctuated(piece[first:])
+    body = unpunctuated(piece[first:])
     if not body:
         return None
     if "@" in body:
@@ -126,19 +127,6 @@ def _address(piece: str) -> tuple[str, int, int, dict[str, Plain]] | None:
         if path is not None and sum(c.isalnum() for c in body) > 1:
             return "file", first, first + len(body), _file_views(body)
     return None
-
-
-def _unpunctuated(run: str) -> str:
-    """Without the punctuation of the sentence at its end; a closing bracket stays when its opening one is inside."""
-    while run:
-        last = run[-1]
-        if last in ".,;:!?'’*`…" or (last in ")]}" and run.count(last) > run.count("([{"[")]}".index(last)])):
-            run = run[:-1]
-        elif run.endswith(("'s", "’s")):
-            run = run[:-2]
-        else:
-            break
-    return run
 
 
 def _file_views(path: str) -> dict[str, Plain]:
