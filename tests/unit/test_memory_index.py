@@ -101,11 +101,16 @@ def test_whatever_is_added_and_deleted_the_index_says_what_a_fresh_one_says(
         for _ in memory.embed():
             pass
         fresh = EventIndex(store)
+        assert memory.index.mean_terms == pytest.approx(fresh.mean_terms)
+        assert memory.index.thread_terms.sum() == fresh.thread_terms.sum()
         for k in range(10):
             asked = Question(f"word{k}", WordEncoder().encode([f"word{k}"])[0])
             one, other = rank(memory.index, asked), rank(fresh, asked)
             assert memory.index.numbers[one.slots].tolist() == fresh.numbers[other.slots].tolist()
             assert one.totals == pytest.approx(other.totals, abs=1e-5)
+            all_allowed = rank(memory.index, asked, memory.index.live.copy())
+            assert all_allowed.slots.tolist() == one.slots.tolist(), "a filter that allows all changes nothing"
+            assert all_allowed.totals == pytest.approx(one.totals, abs=1e-4)
 
 
 def test_a_number_used_again_is_the_new_event(store: Store) -> None:
@@ -211,3 +216,30 @@ def test_a_closer_look_keeps_no_more_than_its_share(monkeypatch: pytest.MonkeyPa
     assert len(closeness._kept) == 5
     closeness.forget(19)
     assert 19 not in closeness._kept
+
+
+class CountingEncoder(WordTokens):
+    """Counts how often it was asked for whole vectors."""
+
+    n_whole = 0
+
+    def encode(self, texts: object) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
+        self.n_whole += 1
+        return super().encode(texts)
+
+    def encode_tokens(self, texts: Sequence[str]) -> list[TokenVectors]:
+        return WordTokens().encode_tokens(texts)
+
+
+def test_a_first_look_reads_the_question_the_quick_way_and_a_closer_one_in_full(store: Store) -> None:
+    encoder = CountingEncoder()
+    memory = EventMemory(store, encoder)
+    memory.remember_all([event("a", "apples and pears")])
+    for _ in memory.embed():
+        pass
+    encoder.n_whole = 0
+    assert [hit.id for hit in memory.search("apples")] == ["a"]
+    assert encoder.n_whole == 0
+    encoder.n_whole = 0
+    assert [hit.id for hit in memory.search("apples", is_close=True)] == ["a"]
+    assert encoder.n_whole == 1

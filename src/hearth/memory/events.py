@@ -85,7 +85,7 @@ class Found:
 
 
 class EventMemory:
-    """`protocols.Memory` in the home's database."""
+    """Events in the home's database; what answers is `Recollection`."""
 
     def __init__(
         self,
@@ -285,7 +285,7 @@ class EventMemory:
         if self._encoder is not None:
             for _ in self.embed(_MOST_WAITING):
                 pass
-            vector = self._encoder.encode([text])[0]
+            vector = self._question_vector(self._encoder, text, is_close)
         periods = self.times_in(text, now) if now is not None else ()
         ranked = rank(index, Question(text, vector, periods), self._mask(where))
         if not is_close or self._closeness is None:
@@ -295,6 +295,14 @@ class EventMemory:
         people = people_named(index, text)
         close = self._closeness.of(text, people, {k: texts.get(k, "") for k in best.tolist()})
         return reranked(ranked, close), dict(zip(best.tolist(), close.tolist(), strict=True)), people
+
+    def _question_vector(self, encoder: Encoder, text: str, is_close: bool) -> NDArray[np.float32]:
+        """Of a first look in 8 bits where the encoder can: a third of the time, within cosine 0.99, and on LoCoMo as
+        much found. A closer look costs far more anyway, and what it says of nearness is fitted on the full vector."""
+        if isinstance(encoder, TokenEncoder) and not is_close:
+            return encoder.encode_tokens([text])[0].whole
+        vector: NDArray[np.float32] = encoder.encode([text])[0]
+        return vector
 
     def _mask(self, where: Filter | None) -> NDArray[np.bool_] | None:
         if where is None:
@@ -328,6 +336,12 @@ class EventMemory:
     def recent(self, limit: int = 20) -> tuple[MemoryHit, ...]:
         """The latest events, newest first."""
         rows = self._store.query("SELECT * FROM event ORDER BY at_unix_s DESC, number DESC LIMIT ?", (limit,))
+        return tuple(_hit(row, 0.0) for row in rows)
+
+    def told(self, ids: Sequence[str]) -> tuple[MemoryHit, ...]:
+        """The events of these ids that are not forgotten, latest first."""
+        marks = ",".join("?" * len(ids))
+        rows = self._store.query(f"SELECT * FROM event WHERE id IN ({marks}) ORDER BY at_unix_s DESC", list(ids))  # noqa: S608 - question marks only
         return tuple(_hit(row, 0.0) for row in rows)
 
     def label(self, id: str) -> Label:
@@ -373,4 +387,4 @@ def keep_vectors(cursor: sqlite3.Cursor, numbers: Sequence[int], vectors: Sequen
 
 
 def _hit(row: sqlite3.Row, score: float) -> MemoryHit:
-    return MemoryHit(row["id"], row["text"], row["kind"], parse_moment(row["at"]), score)
+    return MemoryHit(row["id"], row["text"], row["kind"], parse_moment(row["at"]), score, row["person"])

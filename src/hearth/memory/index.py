@@ -126,7 +126,8 @@ class EventIndex:
         self._postings: dict[str, Postings] = {}
         self._n_removed = 0
         self._unread: list[int] = []
-        self._thread_terms: NDArray[np.float64] | None = None
+        self._thread_terms = np.zeros(64)
+        self._n_all_terms = 0
         if n:
             columns = list(zip(*rows, strict=True))
             self.numbers[:n], self.at_unix_s[:n] = columns[0], columns[1]
@@ -137,6 +138,8 @@ class EventIndex:
             self.is_live[:n] = True
             self._read_vectors()
             self._link(np.lexsort((np.arange(n), self._columns["thread"][:n])))
+            self._thread_terms = np.bincount(self._columns["thread"][:n], self.n_terms[:n]).astype(np.float64)
+            self._n_all_terms = int(self._thread_terms.sum())
         self.n_live = n
 
     def _read_vectors(self) -> None:
@@ -168,7 +171,6 @@ class EventIndex:
 
     def add(self, rows: Iterable[Row]) -> None:
         """Take in events that were written to the store; their numbers exceed all known ones that still live."""
-        self._thread_terms = None
         for row in rows:
             if self.slot(row.number) >= 0:
                 continue  # read with all others, when deletions before it swept the arrays
@@ -188,6 +190,7 @@ class EventIndex:
                 ids = self._names[name]
                 self._columns[name][slot] = ids.setdefault(value, len(ids))
             thread = int(self._columns["thread"][slot])
+            self._count_terms(thread, max(row.n_terms, 0))
             before = self._last_of.get(thread, -1)
             self.previous[slot], self.next[slot] = before, -1
             if before >= 0:
@@ -198,6 +201,12 @@ class EventIndex:
                 self.set_vector(row.number, row.vector)
             self._unread.append(slot)
             self.n_live += 1
+
+    def _count_terms(self, thread: int, n_terms: int) -> None:
+        if thread >= len(self._thread_terms):
+            self._thread_terms = np.append(self._thread_terms, np.zeros(max(64, thread)))
+        self._thread_terms[thread] += n_terms
+        self._n_all_terms += n_terms
 
     def _grow(self) -> None:
         n = len(self.numbers) * 2
@@ -235,9 +244,9 @@ class EventIndex:
         slot = self.slot(number)
         if slot < 0:
             return
+        self._count_terms(int(self._columns["thread"][slot]), -int(self.n_terms[slot]))
         self.is_live[slot], self.scales[slot], self._codes[slot], self.n_terms[slot] = False, 0, 0, 0
         self._n_removed += 1
-        self._thread_terms = None
         before, after = int(self.previous[slot]), int(self.next[slot])
         if before >= 0:
             self.next[before] = after
@@ -276,34 +285,40 @@ class EventIndex:
     @property
     def thread_terms(self) -> NDArray[np.float64]:
         """How many telling words the events of each conversation have together, shape [n_conversations]."""
-        if self._thread_terms is None:
-            n = max(1, len(self._names["thread"]))
-            terms: NDArray[np.float64] = np.bincount(
-                self.ids("thread"), self.n_terms[: self._n].astype(np.float64) * self.live, n
-            ).astype(np.float64)
-            self._thread_terms = terms
-        return self._thread_terms
+        n = max(1, len(self._names["thread"]))
+        if n > len(self._thread_terms):
+            self._thread_terms = np.append(self._thread_terms, np.zeros(n))
+        return self._thread_terms[:n]
+
+    @property
+    def mean_terms(self) -> float:
+        """How many telling words an event has, in the mean; at least 1."""
+        return max(1.0, self._n_all_terms / max(1, self.n_live))
 
     def cosines(self, question: FloatArray, mask: NDArray[np.bool_] | None = None) -> FloatArray:
-        """Cosine of the question with every event, those of the best exact to the events' 8 bits.
+        """Cosine of the question with every event, as `nearest` says."""
+        return self.nearest(question, mask)[0]
+
+    def nearest(self, question: FloatArray, mask: NDArray[np.bool_] | None = None) -> tuple[FloatArray, Slots]:
+        """Cosine of the question with every event, and the best, whose cosines are exact to the events' 9 bits.
 
         Args:
             question: Unit vector, shape [dim].
-            mask: Which events count when the best are chosen, shape [n_slots].
+            mask: Which events count when the best are chosen, shape [n_slots]; None: all.
         Returns:
-            Shape [n_slots]; 0 where an event has no vector.
+            Shape [n_slots], 0 where an event has no vector or was removed; and slots, the best by 8 bits first.
         """
         n = self._n
         if not n:
-            return np.zeros(0, np.float32)
+            return np.zeros(0, np.float32), np.zeros(0, np.int64)
         scale = float(np.abs(question).max()) / 127 or 1.0
         code = np.rint(question / scale).astype(np.int8)
-        products = np.asarray(simsimd.cdist(code[None], self._codes[:n], "dot", out_dtype="float32"))[0]
-        found: FloatArray = products * self.scales[:n]
+        found: FloatArray = np.asarray(simsimd.cdist(code[None], self._codes[:n], "dot", out_dtype="float32"))[0]
+        found *= self.scales[:n]
         found *= np.float32(scale)
         best = top(found if mask is None else np.where(mask, found, np.float32(-2)), N_RESCORED)
         found[best] = unpacked(self._codes[best], self._halves[best], self.scales[best]) @ question
-        return found
+        return found, best
 
     def postings(self, stem: str) -> Postings:
         """The events that hold a stem."""

@@ -24,11 +24,11 @@ from importlib.resources import files
 import numpy as np
 from numpy.typing import NDArray
 
-from hearth.memory.index import EventIndex, FloatArray, Postings, Slots, top
+from hearth.memory.index import N_RESCORED, EventIndex, FloatArray, Postings, Slots, top
 from hearth.memory.terms import ASKS, HAS_NUMBER, HAS_TIME, telling_words
 
 SCORES = ("window", "conversation", "words", "meaning", "person", "time", "when", "number", "asks", "length")
-N_BY_WORDS, N_BY_MEANING = 256, 128
+N_BY_WORDS, N_BY_MEANING = 256, N_RESCORED
 _K1, _B = 1.2, 0.75
 _BEFORE_S, _AFTER_S = 3 * 86400.0, 7 * 86400.0
 """An event a little before or after the time a question names may tell of it; later rather than earlier."""
@@ -85,8 +85,7 @@ def rank(index: EventIndex, question: Question, mask: NDArray[np.bool_] | None =
     Args:
         mask: Which events may be found, shape [n_slots]; None: all that live.
     """
-    allowed = index.live if mask is None else mask & index.live
-    found = candidates(index, question, allowed)
+    found = candidates(index, question, None if mask is None else mask & index.live)
     totals = found.scores @ weights()
     order = np.lexsort((-index.at_unix_s[found.slots], -totals.round(4)))  # among equals the most recent first
     return Ranked(found.slots[order], totals[order], found.scores[order], found.has_words[order], found.cosines[order])
@@ -120,36 +119,47 @@ def weights(kind: str = "weights") -> FloatArray:
     return np.array([kept[name] for name in (*SCORES, "close") if name in kept], np.float32)
 
 
-def candidates(index: EventIndex, question: Question, allowed: NDArray[np.bool_]) -> Candidates:
-    """The events that are weighed, with their scores."""
+def candidates(index: EventIndex, question: Question, allowed: NDArray[np.bool_] | None = None) -> Candidates:
+    """The events that are weighed, with their scores.
+
+    Args:
+        allowed: Which may be found, shape [n_slots]; None: all. Those removed hold no word and no meaning.
+    """
     people = people_named(index, question.text)
     named = {word for person in people for word in telling_words(person)}
     words = [word for word in telling_words(question.text) if word.removesuffix("s") not in named and word not in named]
     lists = [index.postings(stem) for stem in index.stems(words)]
     n_live = max(1, len(index))
     idf = np.array([math.log(1 + max(0.0, n_live - len(p.slots) + 0.5) / (len(p.slots) + 0.5)) for p in lists])
-    mean_terms = max(1.0, float(index.n_terms[: len(index.live)].sum()) / n_live)
     own = np.zeros(len(index.live), np.float32)
     for rarity, found in zip(idf, lists, strict=True):
-        norm = _K1 * (1 - _B + _B * index.n_terms[found.slots] / mean_terms)
-        own[found.slots] += rarity * found.counts * (_K1 + 1) / (found.counts + norm)
-    is_all = bool(allowed.all())
-    if not is_all:
-        own[~allowed] = 0
-    cosines = None if question.vector is None else index.cosines(question.vector, allowed)
-    slots = _chosen(index, own, cosines, allowed, is_all)
+        norm = np.float32(_K1) * (1 - _B + np.float32(_B / index.mean_terms) * index.n_terms[found.slots])
+        own[found.slots] += np.float32(rarity * (_K1 + 1)) * found.counts / (found.counts + norm)
+    cosines, nearest = None, np.zeros(0, np.int64)
+    if question.vector is not None:
+        cosines, nearest = index.nearest(question.vector, allowed)
+    slots = _chosen(index, own, nearest, allowed)
     near = np.zeros(len(slots), np.float32) if cosines is None else cosines[slots]
     scores = np.zeros((len(slots), len(SCORES)), np.float32)
     if len(slots):
-        window = _window(index, lists, idf, slots, mean_terms)
+        window = _window(index, lists, idf, slots)
         conversation = _conversation(index, lists, slots)
         for column, values in enumerate((window, conversation, own[slots])):
             scores[:, column] = values / max(1e-9, float(values.max()))
         if cosines is not None:
-            of_all = cosines if is_all else cosines[allowed]
-            scores[:, 3] = (near - of_all.mean()) / max(1e-6, float(of_all.std()))
+            mean, deviation = _spread(cosines, len(index)) if allowed is None else _spread(cosines[allowed])
+            scores[:, 3] = (near - mean) / max(1e-6, deviation)
         scores[:, 4:] = _signs(index, question, people, slots)
     return Candidates(slots, scores, own[slots] > 0, near)
+
+
+def _spread(cosines: FloatArray, n: int | None = None) -> tuple[float, float]:
+    """Mean and deviation of `n` cosines, of which the others are 0."""
+    n = len(cosines) if n is None else n
+    mean = float(cosines.sum(dtype=np.float64)) / max(1, n)
+    from_mean = cosines - np.float32(mean)
+    square = float(np.dot(from_mean, from_mean)) - (len(cosines) - n) * mean * mean
+    return mean, math.sqrt(max(0.0, square) / max(1, n))
 
 
 def people_named(index: EventIndex, text: str) -> list[str]:
@@ -162,30 +172,30 @@ def people_named(index: EventIndex, text: str) -> list[str]:
     ]
 
 
-def _chosen(
-    index: EventIndex, own: FloatArray, cosines: FloatArray | None, allowed: NDArray[np.bool_], is_all: bool
-) -> Slots:
-    with_words = np.flatnonzero(own)
-    chosen = [with_words[top(own[with_words], N_BY_WORDS)]]
-    if cosines is not None:
-        chosen.append(top(cosines if is_all else np.where(allowed, cosines, np.float32(-2)), N_BY_MEANING))
-    near = np.unique(np.concatenate(chosen))
-    beside = np.concatenate([near, index.previous[near], index.next[near]])
-    found = np.unique(beside[beside >= 0])
-    result: Slots = found[allowed[found]]
-    return result
+def _chosen(index: EventIndex, own: FloatArray, nearest: Slots, allowed: NDArray[np.bool_] | None) -> Slots:
+    with_words = np.flatnonzero(own > 0)
+    if allowed is not None:
+        with_words = with_words[allowed[with_words]]
+    near = np.concatenate([with_words[top(own[with_words], N_BY_WORDS)], nearest])
+    found = _distinct(np.concatenate([near, index.previous[near], index.next[near]]))
+    found = found[found >= 0]
+    return found[(index.live if allowed is None else allowed)[found]]
 
 
-def _window(
-    index: EventIndex, lists: Sequence[Postings], idf: FloatArray, slots: Slots, mean_terms: float
-) -> FloatArray:
+def _distinct(slots: Slots) -> Slots:
+    """Each once, in order."""
+    slots = np.sort(slots)
+    return slots[np.append(True, slots[1:] != slots[:-1])] if len(slots) else slots
+
+
+def _window(index: EventIndex, lists: Sequence[Postings], idf: FloatArray, slots: Slots) -> FloatArray:
     """BM25 of each event together with the one before and the one after it in its conversation."""
-    beside = [index.previous[slots], index.next[slots]]
-    lengths = index.n_terms[slots] + sum(np.where(k >= 0, index.n_terms[k], 0) for k in beside)
-    norm = _K1 * (1 - _B + _B * lengths / (3 * mean_terms))
+    parts = np.concatenate([slots, index.previous[slots], index.next[slots]])
+    lengths = np.where(parts >= 0, index.n_terms[parts], np.float32(0)).reshape(3, -1).sum(axis=0)
+    norm = _K1 * (1 - _B + _B * lengths / (3 * index.mean_terms))
     total = np.zeros(len(slots), np.float32)
     for rarity, found in zip(idf, lists, strict=True):
-        said = sum((_counts_at(found, k) for k in beside), start=_counts_at(found, slots))
+        said = _counts_at(found, parts).reshape(3, -1).sum(axis=0)
         total += rarity * said * (_K1 + 1) / (said + norm)
     return total
 
@@ -194,7 +204,8 @@ def _counts_at(found: Postings, slots: Slots) -> FloatArray:
     """How often the stem stands in each of `slots`; -1 is no event."""
     if not len(found.slots):
         return np.zeros(len(slots), np.float32)
-    places = np.minimum(np.searchsorted(found.slots, slots), len(found.slots) - 1)
+    places = np.searchsorted(found.slots, slots)
+    places[places == len(found.slots)] = 0
     counts: FloatArray = np.where(found.slots[places] == slots, found.counts[places], np.float32(0))
     return counts
 
