@@ -24,6 +24,7 @@ from hearth.cli.learning import learn
 from hearth.cli.ledger import ledger
 from hearth.cli.masking import mask
 from hearth.cli.memory import memory
+from hearth.cli.people import people
 from hearth.cli.policy import policy
 from hearth.cli.quarantine import quarantine
 from hearth.cli.skills import skills
@@ -414,6 +415,7 @@ def demo(
 hearth.add_command(bench)
 hearth.add_command(mask)
 hearth.add_command(memory)
+hearth.add_command(people)
 learn.add_command(quarantine)
 hearth.add_command(learn)
 hearth.add_command(correct)
