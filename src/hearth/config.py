@@ -435,6 +435,38 @@ class Video(_Table):
     """Who was seen, when, where and doing what, is kept so many days."""
 
 
+class HomeDevice(_Table):
+    """A device of the owner's home."""
+
+    name: str = Field(min_length=1, max_length=100)
+    """What you call it: `ceiling lamp`."""
+    room: str = Field(default="", max_length=100)
+    """Where it is."""
+    kind: Literal["lamp", "plug", "fan", "tv", "speaker", "heating", "blinds", "door", "lock"]
+    """What it is; `door` is one that opens by itself (a garage, a gate), `lock` the lock of a door."""
+
+
+class Home(_Table):
+    """Devices of the owner's home; Hearth keeps their states itself, nothing is connected."""
+
+    device: tuple[HomeDevice, ...] = ()
+    """One `[[home.device]]` each."""
+    scene: Mapping[str, Mapping[str, str | float]] = Field(default_factory=dict)
+    """`[home.scene.NAME]`: a device, as you would say it, and `on`, `off`, `open`, `closed`, `locked` or a number."""
+
+    @model_validator(mode="after")
+    def _tells_apart(self) -> Home:
+        seen: set[tuple[str, str]] = set()
+        for one in self.device:
+            key = (one.room.lower(), one.name.lower())
+            if key in seen:
+                raise ValueError(
+                    f"names {one.name!r} in {one.room or 'no room'!r} twice; give each device its own name"
+                )
+            seen.add(key)
+        return self
+
+
 class Settings(_Table):
     """The whole of `hearth.toml`."""
 
@@ -452,6 +484,7 @@ class Settings(_Table):
     mail: Mail = Mail()
     calendar: Collection = Collection()
     contacts: Collection = Collection()
+    home: Home = Home()
     tools: Mapping[str, Mapping[str, object]] = Field(default_factory=dict)
     """Settings of plug-in tools, one table each."""
     _lines: Mapping[str, int] = PrivateAttr(default_factory=dict)
@@ -479,7 +512,7 @@ class Settings(_Table):
         """
         tables: dict[str, Mapping[str, Plain]] = {
             name: cast(Mapping[str, Plain], _resolved(getattr(self, name).model_dump(), f"[{name}]", environ))
-            for name in ("owner", "mail", "calendar", "contacts")
+            for name in ("owner", "mail", "calendar", "contacts", "home")
         }
         for name, table in self.tools.items():
             tables[name] = cast(Mapping[str, Plain], _resolved(dict(table), f"[tools.{name}]", environ))
