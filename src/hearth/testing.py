@@ -26,7 +26,7 @@ from zoneinfo import ZoneInfo
 
 import httpx
 
-from hearth.errors import EgressError, NotFound, SandboxError, ToolError, WrongType
+from hearth.errors import CancelledError, EgressError, NotFound, SandboxError, ToolError, WrongType
 from hearth.functions import from_plain, to_plain
 from hearth.protocols import (
     CallContext,
@@ -35,12 +35,15 @@ from hearth.protocols import (
     Expert,
     ExpertCard,
     FileStat,
+    Footage,
     Found,
     Given,
     Memory,
     MemoryHit,
     Planner,
+    Recording,
     Reply,
+    Sighting,
     Teacher,
     Tool,
     Workspace,
@@ -188,6 +191,70 @@ class FixedApprover:
         return self.answer
 
 
+class ScriptedFootage:
+    """A `protocols.Footage` of a script: what was recorded, and who was seen doing what.
+
+    Every sighting of the script is one stretch of one activity; `looked` keeps what was looked at, `shown` what was
+    drawn. Pictures are names of files that are not there.
+    """
+
+    def __init__(self, recordings: Sequence[Recording] = (), sightings: Sequence[Sighting] = ()) -> None:
+        self._recordings = tuple(sorted(recordings, key=lambda one: (one.start, one.id)))
+        self._sightings = tuple(sorted(sightings, key=lambda one: (one.start, one.id)))
+        self._cut: dict[str, Sighting] = {one.id: one for one in self._sightings}
+        self.looked: list[tuple[str, dt.datetime, dt.datetime]] = []
+        self.shown: list[tuple[tuple[str, ...], bool]] = []
+
+    def rooms(self) -> tuple[str, ...]:
+        return tuple(sorted({one.room for one in self._recordings}))
+
+    def recordings(
+        self, room: str = "", start: dt.datetime | None = None, end: dt.datetime | None = None
+    ) -> tuple[Recording, ...]:
+        if room and room not in self.rooms():
+            raise NotFound(f"no camera is in {room!r}; there are {', '.join(self.rooms())}")
+        return tuple(
+            one
+            for one in self._recordings
+            if one.room == (room or one.room)
+            and (start is None or one.end > start)
+            and (end is None or one.start < end)
+        )
+
+    def people(
+        self, room: str, start: dt.datetime, end: dt.datetime, cancelled: threading.Event
+    ) -> tuple[Sighting, ...]:
+        if cancelled.is_set():
+            raise CancelledError("stopped while looking at video")
+        self.recordings(room)
+        self.looked.append((room, start, end))
+        found = []
+        for one in self._sightings:
+            if one.room == (room or one.room) and one.end > start and one.start < end:
+                cut = dataclasses.replace(one, start=max(one.start, start), end=min(one.end, end))
+                self._cut[one.id] = cut
+                plain = dataclasses.replace(cut, name="", name_confidence=0.0, activity="", activity_confidence=0.0)
+                found.append(plain)
+        return tuple(found)
+
+    def named(self, ids: Sequence[str]) -> tuple[Sighting, ...]:
+        return tuple(dataclasses.replace(one, activity="", activity_confidence=0.0) for one in self.doing(ids))
+
+    def doing(self, ids: Sequence[str]) -> tuple[Sighting, ...]:
+        for id_ in ids:
+            if id_ not in self._cut:
+                raise NotFound(f"there is no sighting {id_[:100]!r}")
+        return tuple(self._cut[id_] for id_ in ids)
+
+    def pictures(self, ids: Sequence[str], *, shows_strangers: bool = False) -> tuple[str, ...]:
+        self.doing(ids)
+        self.shown.append((tuple(ids), shows_strangers))
+        return tuple(f"/pictures/{id_}.png" for id_ in ids)
+
+    def timeline(self, sightings: Sequence[Sighting]) -> str:
+        return f"/pictures/timeline-{len(sightings)}.png"
+
+
 class ScriptedPlanner:
     """A `protocols.Planner` that knows the plan for each request's text; `requests` keeps what it was asked."""
 
@@ -209,6 +276,7 @@ def make_call(
     settings: Mapping[str, Mapping[str, Plain]] | None = None,
     memory: Memory | None = None,
     egress: Egress | None = None,
+    footage: Footage | None = None,
 ) -> CallContext:
     """A `CallContext` for a test: an empty in-memory workspace and memory, a closed network, no settings."""
     return CallContext(
@@ -219,6 +287,7 @@ def make_call(
         egress=ClosedEgress() if egress is None else egress,
         settings=MappingProxyType(dict(settings or {})),
         cancelled=threading.Event(),
+        footage=footage,
     )
 
 
