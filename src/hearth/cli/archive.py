@@ -136,18 +136,17 @@ def tend(invocation: Invocation, as_json: bool) -> int:
     Exits with 6 when the space budget cannot be held by that.
     """
     from hearth.memory.events import EventMemory
-    from hearth.memory.retention import Keeper, Retention
+    from hearth.memory.retention import Keeper
+    from hearth.memory.tending import retention_of
 
     settings = config.read_settings(invocation.home / "hearth.toml")
-    said = settings.memory
-    retention = Retention(said.whole_days, said.daily_days, said.keep_days, said.budget_mb * _MB)
     with opened_record(invocation.home) as store:
-        done = Keeper(store, EventMemory(store), retention).tend(dt.datetime.now(settings.zone()))
+        done = Keeper(store, EventMemory(store), retention_of(settings.memory)).tend(dt.datetime.now(settings.zone()))
     if as_json:
         print_json(asdict(done))
     else:
         click.echo(f"{done.n_folded} events became part of {done.n_summaries} summaries; {done.n_dropped} were let go.")
-        click.echo(f"In use: {done.used_bytes / _MB:.1f} MB of {said.budget_mb} MB.")
+        click.echo(f"In use: {done.used_bytes / _MB:.1f} MB of {settings.memory.budget_mb} MB.")
         if not done.is_within:
             click.echo("That is more than the budget, and nothing that may be folded is left; forget something.")
     return 0 if done.is_within else 6

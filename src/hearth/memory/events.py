@@ -32,6 +32,7 @@ _MOST_WAITING = 64
 """Events without a vector that a search embeds first; with more it goes on without them."""
 _MOST_TEXT_EMBEDDED = 2000
 _MOST_QUESTION = 10_000
+_STEMS = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.event_stems USING fts5vocab ('main', 'event_words', 'row')"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +104,7 @@ class EventMemory:
         self._encoder = encoder
         self._read_times = read_times
         self._index: EventIndex | None = None
+        self._has_stems = False
         self._closeness = Closeness(encoder) if isinstance(encoder, TokenEncoder) else None
 
     @property
@@ -210,6 +212,17 @@ class EventMemory:
                     [(*weighed(r["text"]), r["at"][2:10].replace("-", ""), r["number"]) for r in rows],
                 )
 
+    def n_with(self, stem: str) -> int:
+        """How many events hold a stem; asks the full-text index, so that the arrays need not be read for it."""
+        if self._index is not None:
+            return len(self._index.postings(stem).slots)
+        if not self._has_stems:
+            with self._store.transaction(is_synced=False) as cursor:
+                cursor.execute(_STEMS)
+            self._has_stems = True
+        rows = self._store.query("SELECT doc FROM temp.event_stems WHERE term = ?", (stem,))
+        return int(rows[0][0]) if rows else 0
+
     # ── Finding ───────────────────────────────────────────────────────────────────────────────────────────
 
     def search(
@@ -263,6 +276,11 @@ class EventMemory:
             for place, number, preceding in zip(near.tolist(), numbers, before, strict=True)
             if (row := rows.get(number)) is not None
         )
+
+    def heard_share(self, words: Sequence[str]) -> float:
+        """The share of `words` that stand in any event, but for their ending; 1 of none."""
+        stems = self.index.stems(words)
+        return sum(len(self.index.postings(stem).slots) > 0 for stem in stems) / len(stems) if stems else 1.0
 
     def vectors_of(self, texts: Sequence[str]) -> NDArray[np.float32] | None:
         """Unit vectors, one a row; None without an encoder."""

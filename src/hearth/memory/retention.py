@@ -57,7 +57,9 @@ _OF_A_DAY = (
 DIGEST_BYTES = 8
 _MOST_LINE = 400
 _SENTENCE = re.compile(r"(?<=[.!?…])\s+|\n+")
-_DROPPED_AT_ONCE = 2000
+_DROPPED_AT_ONCE = 1000
+_TRACES = "memory_traces"
+"""The mark that events left whose traces `Keeper.clean` has not overwritten yet."""
 _FREE_SHARE = 0.25
 """The file is written anew when so much of it is free."""
 
@@ -115,25 +117,40 @@ class Keeper:
         Raises:
             StoreError: The disk is full, say; every period is as before or folded.
         """
+        n_dropped = n_folded = n_summaries = 0
+        for dropped, folded, made in self.steps(now):
+            n_dropped, n_folded, n_summaries = n_dropped + dropped, n_folded + folded, n_summaries + made
+        self.clean()
+        used = self.used_bytes()
+        return Tended(n_dropped, n_folded, n_summaries, used, used <= self._retention.budget_bytes)
+
+    def steps(self, now: dt.datetime) -> Iterator[tuple[int, int, int]]:
+        """As `tend`, a transaction at a time; yields how many events left and were folded, and summaries made.
+
+        Stopped anywhere, what is done is done and the same call carries on. Traces of what left linger in the file
+        until `clean`.
+        """
         newest = self._store.query("SELECT max(at_unix_s) FROM event WHERE kind <> ?", (SUMMARY,))[0][0]
         if newest is None:
-            return Tended(0, 0, 0, self.used_bytes(), True)
+            return
         today = dt.datetime.fromtimestamp(min(now.timestamp(), newest + 86400), dt.UTC).date()
         self._n_all = float(self._store.query("SELECT count(*) FROM event")[0][0]) or 1.0
         self._n_documents.clear()
-        n_dropped = self._drop(today)
-        n_folded = n_summaries = 0
+        for n_dropped in self._drop(today):
+            yield n_dropped, 0, 0
         for level, period, is_due in self._periods(today):
             if not is_due and self.used_bytes() <= self._retention.budget_bytes:
                 break
             folded, made = self._fold(level, period)
-            n_folded += folded
-            n_summaries += made
-        if n_dropped or n_folded:
+            yield 0, folded, made
+
+    def clean(self) -> None:
+        """Overwrite what folded and dropped events left in the file, if any; give much free space back."""
+        if self._store.query("SELECT 1 FROM meta WHERE name = ?", (_TRACES,)):
             self._memory.erase()
             self._shrink()
-        used = self.used_bytes()
-        return Tended(n_dropped, n_folded, n_summaries, used, used <= self._retention.budget_bytes)
+            with self._store.transaction() as cursor:
+                cursor.execute("DELETE FROM meta WHERE name = ?", (_TRACES,))
 
     def used_bytes(self) -> int:
         """What the database's pages in use and the things kept by their hash take."""
@@ -147,8 +164,7 @@ class Keeper:
 
     # ── What is due ───────────────────────────────────────────────────────────────────────────────────────
 
-    def _drop(self, today: dt.date) -> int:
-        n = 0
+    def _drop(self, today: dt.date) -> Iterator[int]:
         for kind, days in self._retention.keep_days.items():
             before = dt.datetime.combine(today - dt.timedelta(days=days), dt.time(), dt.UTC).timestamp()
             while True:
@@ -161,32 +177,32 @@ class Keeper:
                         ).fetchall()
                     ]
                     cursor.executemany("DELETE FROM event WHERE number = ?", [(number,) for number in gone])
+                    _leave_mark(cursor, gone)
                 self._memory.follow(gone, ())
-                n += len(gone)
+                yield len(gone)
                 if len(gone) < _DROPPED_AT_ONCE:
                     break
-        return n
 
     def _periods(self, today: dt.date) -> Iterator[tuple[Level, str, bool]]:
         """What may be folded, in the order in which it should be; True: it is due, whatever the budget."""
         kept = today - dt.timedelta(days=self._retention.whole_days)
         daily = (today - dt.timedelta(days=self._retention.daily_days)).isoformat()[:7]
         least = today - dt.timedelta(days=LEAST_WHOLE_DAYS)
-        days = self._days()
-        yield from (("day", day, True) for day in days if day < kept.isoformat())
+        yield from (("day", day, True) for day in self._days(kept))
         yield from (("month", month, True) for month in self._summarised("day", 7) if month < daily)
         # From here on only while the budget is exceeded: the oldest first, and what costs least.
-        yield from (("day", day, False) for day in self._days() if day < least.isoformat())
+        yield from (("day", day, False) for day in self._days(least))
         yield from (("month", month, False) for month in self._summarised("day", 7) if month < today.isoformat()[:7])
         yield from (("year", year, False) for year in self._summarised("month", 4) if year < today.isoformat()[:4])
 
-    def _days(self) -> list[str]:
-        """Days with whole events that may be folded."""
+    def _days(self, before: dt.date) -> list[str]:
+        """Days before one with whole events that may be folded."""
         rows = self._store.query(
-            f"SELECT DISTINCT substr(at, 1, 10) FROM event WHERE kind NOT IN ({_MARKS}) AND {_NO_EVIDENCE} ORDER BY 1",  # noqa: S608 - our own text
-            tuple(KEPT_KINDS),
+            f"SELECT DISTINCT substr(at, 1, 10) FROM event WHERE at_unix_s < ? AND kind NOT IN ({_MARKS})"  # noqa: S608 - our own text
+            f" AND {_NO_EVIDENCE} ORDER BY 1",
+            (_around(before.isoformat())[1], *KEPT_KINDS),
         )
-        return [row[0] for row in rows]
+        return [row[0] for row in rows if row[0] < before.isoformat()]
 
     def _summarised(self, level: Level, n_characters: int) -> list[str]:
         """Months or years with summaries of a level."""
@@ -214,6 +230,7 @@ class Keeper:
             if not all(cursor.execute(_IS_THERE, (number,)).fetchone() for number in gone):
                 return 0, 0  # something was forgotten since it was read: what was chosen may hold it; next time
             cursor.executemany("DELETE FROM event WHERE number = ?", [(number,) for number in gone])
+            _leave_mark(cursor, gone)
             for label, lines in taken.items():
                 for part in range(0, len(lines), N_LINES_PART):
                     said = b"" if part else by_label[label][2]
@@ -307,8 +324,14 @@ class Keeper:
     def _rarity(self, stem: str) -> float:
         n = self._n_documents.get(stem)
         if n is None:
-            n = self._n_documents[stem] = len(self._memory.index.postings(stem).slots)
+            n = self._n_documents[stem] = self._memory.n_with(stem)
         return math.log(1 + self._n_all / (1 + n)) ** 2
+
+
+def _leave_mark(cursor: sqlite3.Cursor, gone: Sequence[int]) -> None:
+    """So that `clean` knows, in whatever process, that something left."""
+    if gone:
+        cursor.execute("INSERT OR IGNORE INTO meta (name, value) VALUES (?, '')", (_TRACES,))
 
 
 def digest_of(id: str) -> bytes:
