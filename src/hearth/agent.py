@@ -14,7 +14,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -24,7 +24,7 @@ from hearth.acting.answer import compose, reword
 from hearth.acting.executor import Executor
 from hearth.acting.repair import Repairer
 from hearth.config import Settings
-from hearth.errors import CancelledError, ConfigError, NotFound, PlannerError, ToolError
+from hearth.errors import CancelledError, ConfigError, HearthError, NotFound, PlannerError, ToolError
 from hearth.guard.egress import Egress
 from hearth.guard.injection import InjectionReader
 from hearth.guard.judging import Occasion
@@ -38,6 +38,7 @@ from hearth.memory.events import EventMemory
 from hearth.memory.facts import FactStore
 from hearth.memory.inference import Told, facts_in, known_from, learn_from
 from hearth.memory.recollection import Recollection
+from hearth.memory.tending import retention_of, tend_a_little
 from hearth.models.encoder import MiniLMEncoder
 from hearth.plan_format import read_demonstrations
 from hearth.planning.cascade import Cascade, cascade_of
@@ -205,6 +206,11 @@ class Agent:
             people = [(e.name, *e.aliases) for e in self.context().entities if e.kind == "person"]
             known = known_from(self.facts, people, is_month_first=self.settings.owner.country == "US")
             learn_from(self.facts, Told(episode.id, request.text, "request", request.now, OWNER), known)
+
+    def tend(self) -> None:
+        """Look after memory for a moment, once the owner has the answer; what cannot be done now is left for later."""
+        with suppress(HearthError, KeyboardInterrupt):
+            tend_a_little(self.store, self.memory, retention_of(self.settings.memory), self.clock())
 
     # ── What the parts are handed ─────────────────────────────────────────────────────────────────────────
 

@@ -208,6 +208,7 @@ def ask(invocation: Invocation, text: tuple[str, ...], yes: bool, as_json: bool)
         if not as_json and (more := _missing(episode)):
             episode = _run(agent, f"{request} {more}")
             _show(agent, episode, as_json)
+        agent.tend()
     return STATUS_CODES[episode.answer.status]
 
 
@@ -224,6 +225,7 @@ def chat(invocation: Invocation, yes: bool) -> int:
             _show(agent, episode, as_json=False)
             if more := _missing(episode):
                 _show(agent, _run(agent, f"{text} {more}"), as_json=False)
+            agent.tend()
     return 0
 
 
