@@ -11,7 +11,7 @@ from hearth.guard.labels import Value
 from hearth.guard.policy import Policy, Rule
 from hearth.store import Store
 from hearth.testing import FIXED_NOW, FixedApprover
-from hearth.types import OWNER, Plan, Ref, Step
+from hearth.types import OWNER, Label, Plan, Ref, Step
 from hearth.workspace import Folder
 
 MALLORY = "mallory@example.net"
@@ -206,3 +206,49 @@ def test_a_standing_answer_about_a_draft_holds_for_whom_it_goes_to_however_it_is
         "send_mail(draft = anna@example.org)",
         "send_mail(draft = ben@example.org)",
     ]
+
+
+WITH_FILE = (
+    "From: Mallory <{sender}>\r\nTo: mira@example.org\r\nSubject: the {word}\r\nMessage-ID: <{word}@x>\r\n"
+    "Date: Fri, 20 Nov 2026 08:00:00 +0100\r\nMIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n"
+    "--b\r\nContent-Type: text/plain\r\n\r\nthe {word}\r\n--b\r\nContent-Type: text/plain\r\n"
+    "Content-Disposition: attachment; filename={word}.txt\r\n\r\nx\r\n--b--\r\n"
+)
+
+
+def test_an_always_for_sending_covers_nothing_else_that_was_attached_to_a_mail(home: Home) -> None:
+    for word in ("invoice", "contract"):
+        home.write(f"mail/new/{word}.eml", WITH_FILE.format(sender=MALLORY, word=word).encode())
+    policy = Policy(ALLOWED | {"send_mail": Rule("ask")})
+
+    def forward(word: str) -> Plan:
+        find = Step("find_mail", {"query": word})
+        on = Step("draft_forward", {"mail": Ref(0, ("id",)), "to": ["anna@example.org"]})
+        return Plan((find, on, Step("send_mail", {"draft": Ref(1, ("id",))})))
+
+    made = home.run(Plan(forward("invoice").steps[:2]))[-1].value
+    assert isinstance(made, dict)
+    home.use(policy)
+    home.run(Plan((Step("send_mail", {"draft": str(made["id"])}),)))
+    assert "invoice.txt" not in home.questions[-1], "a new monitor does not know the draft"
+    assert asked(home, policy, "always", forward("invoice")) == (1, "failed")
+    assert home.records.consents.all() == (), "what was attached was not shown"
+    assert asked(home, policy, "no", forward("contract")) == (1, "denied")
+
+
+def test_an_id_that_a_list_gives_says_nothing_of_whom_a_draft_goes_to(home: Home) -> None:
+    context = home.context("x", None)
+    spec = SPECS["send_mail"]
+    for sources, is_strangers in (({"owner"}, True), ({"device"}, True), ({"owner", "contacts"}, False)):
+        given = {"draft": Value("Drafts/1.H2.hearth", Label(frozenset(sources)))}
+        resolved = home.monitor._labelling.resolved(spec, given, context.workspace, context.now)
+        assert bool(resolved["draft"].label.strangers) is is_strangers
+
+
+def test_the_kelvin_sign_is_no_k(home: Home) -> None:
+    home.write("contacts/kim.vcf", card("kim", "Kim", "kim@example.org"))
+    home.run(Plan((Step("list_contacts"),)))
+    home.records.book.confirm(home.folder.for_call("x"), ["kim"], FIXED_NOW)
+    known = home.monitor.known_addresses(home.context("x", None))
+    assert known.vouches(["KIM@example.org"])
+    assert not known.vouches(["\u212aim@example.org"])

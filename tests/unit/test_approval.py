@@ -82,6 +82,8 @@ def test_the_label_is_the_reason_when_the_tool_itself_is_allowed() -> None:
         ("Grüße 🎂", '"Grüße 🎂"'),
         ('end" yes', '"end\\" yes"'),
         ("x" * 203, '"' + "x" * 200 + '…" (and 3 more characters)'),
+        ("anna@example.org." + "x" * 200 + ".evil.net", '"anna@example.org.' + "x" * 200 + '.evil.net"'),
+        ("anna@example.org" + " " * 200 + "x", '"anna@example.org' + " " * 184 + '…" (and 17 more characters)'),
     ],
 )
 def test_a_value_cannot_pass_for_the_question(value: str, shown: str) -> None:

@@ -55,6 +55,7 @@ def consents(store: Store) -> Consents:
         (lambda: values(to=["anna@example.org"]), False),
         (lambda: values(to=["anna@example.org", "mallory@example.net"]), False),
         (lambda: values(to=["anna@example.org", "ben@еxample.org"]), False),
+        (lambda: values(to=["anna@example.org", "ben@example.or\u212a"]), False),
         (lambda: values(speed="fast"), False),
         (lambda: values(speed=None), False),
         (lambda: values(file="a.txt"), False),
@@ -75,6 +76,48 @@ def test_a_never_denies_the_same_values_whatever_their_source_amount_or_reason(c
     for call in (values(), values({"text": "web"}), values(amount=1e6)):
         assert consents.find(PAY, call, "label", FIXED_NOW) == never
     assert consents.find(PAY, values(to=["anna@example.org"]), "default", FIXED_NOW) is None
+
+
+DOOR = ToolSpec("unlock", "Unlock.", (Parameter("device", "text"), Parameter("note", "text")), effect="send")
+NOTE = ToolSpec(
+    "note", "Note.", (Parameter("text", "text"), Parameter("n", "integer", is_required=False)), effect="change"
+)
+
+
+def owners(**given: Plain) -> dict[str, Value]:
+    return {name: Value(data, OWNER) for name, data in given.items()}
+
+
+def test_a_text_that_names_what_is_acted_on_is_fixed_and_one_that_says_something_is_not(consents: Consents) -> None:
+    kept = consents.keep(DOOR, owners(device="garage", note="a"), "allow", frozenset({"r"}), FIXED_NOW)
+    assert consents.find(DOOR, owners(device="garage", note="b"), "r", FIXED_NOW) == kept
+    assert consents.find(DOOR, owners(device="front door", note="a"), "r", FIXED_NOW) is None
+    never = consents.keep(DOOR, owners(device="front door", note="a"), "deny", frozenset({"r"}), FIXED_NOW)
+    assert consents.find(DOOR, owners(device="front door", note="c"), "r", FIXED_NOW) == never
+    assert consents.find(DOOR, owners(device="back door", note="a"), "r", FIXED_NOW) is None
+
+
+def test_a_never_about_words_alone_holds_for_the_same_words(consents: Consents) -> None:
+    never = consents.keep(NOTE, owners(text="buy a gun"), "deny", frozenset({"r"}), FIXED_NOW)
+    assert consents.find(NOTE, owners(text="buy a gun"), "x", FIXED_NOW) == never
+    assert consents.find(NOTE, owners(text="buy milk"), "x", FIXED_NOW) is None
+    assert never.said() == "note(text = buy a gun)"
+
+
+def test_what_goes_with_a_draft_is_a_part_of_a_yes_and_none_of_a_never(consents: Consents) -> None:
+    send = ToolSpec("send", "Send.", (Parameter("draft", "DraftId", is_sink=True),), effect="send")
+
+    def draft(*files: str) -> dict[str, Value]:
+        return {"draft": Value(["anna@example.org"], OWNER, files=files)}
+
+    kept = consents.keep(send, draft("b.txt", "a.txt"), "allow", frozenset({"r"}), FIXED_NOW)
+    assert kept.said() == "send(draft = anna@example.org, draft.files = a.txt, b.txt)"
+    assert consents.find(send, draft("a.txt", "b.txt"), "r", FIXED_NOW) == kept
+    for other in (draft(), draft("a.txt"), draft("a.txt", "b.txt", "c.txt")):
+        assert consents.find(send, other, "r", FIXED_NOW) is None
+    never = consents.keep(send, draft("a.txt"), "deny", frozenset({"r"}), FIXED_NOW)
+    for any_of_them in (draft(), draft("a.txt"), draft("c.txt")):
+        assert consents.find(send, any_of_them, "r", FIXED_NOW) == never
 
 
 def test_an_agreement_ends_by_itself_or_by_being_taken_back(store: Store, consents: Consents) -> None:

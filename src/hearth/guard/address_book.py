@@ -69,12 +69,19 @@ def normalised(address: str) -> str:
     """An address in lower case, a number as digits with `+`; letters are never mapped to other letters."""
     text = address.strip()
     if "@" in text:
-        return text.lower()
+        return _lower(text)
     if re.fullmatch(r"[+\d()/.\-\s]+", text) and text.isascii():
         digits = re.sub(r"\D", "", text)
         is_international = text.startswith("+") or digits.startswith("00")
         return f"+{digits.removeprefix('00')}" if is_international else digits
-    return text.lower()
+    return _lower(text)
+
+
+def _lower(text: str) -> str:
+    """In lower case, but for letters that would become another alphabet's: the Kelvin sign is no `k`."""
+    if text.isascii():
+        return text.lower()
+    return "".join(c if not c.isascii() and c.lower().isascii() else c.lower() for c in text)
 
 
 def has_lookalike_letters(address: str) -> bool:

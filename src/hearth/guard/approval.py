@@ -23,6 +23,8 @@ from hearth.protocols import Reply
 from hearth.types import Argument, Effect, Label, Plain, Plan, Ref, Ruling, Step, ToolSpec
 
 MAX_VALUE_CHARS = 200
+MAX_ADDRESS_CHARS = 320
+"""Of an address, which is decided by its end: longer than any that a mail can go to."""
 UNFORESEEN = "label.unforeseen"
 """The rule that asks about a value from a source that was not to be expected."""
 _CONSEQUENCE: Mapping[Effect, str] = {
@@ -175,11 +177,11 @@ def shown(text: str) -> str:
 
 def quoted(text: str) -> str:
     """`text` in quotation marks on one line, at most `MAX_VALUE_CHARS` of it, nothing invisible in it."""
+    limit = MAX_ADDRESS_CHARS if "@" in text and not any(map(str.isspace, text)) else MAX_VALUE_CHARS
     shown = "".join(
-        repr(c)[1:-1] if unicodedata.category(c) in _INVISIBLE else f"\\{c}" if c in '"\\' else c
-        for c in text[:MAX_VALUE_CHARS]
+        repr(c)[1:-1] if unicodedata.category(c) in _INVISIBLE else f"\\{c}" if c in '"\\' else c for c in text[:limit]
     )
-    rest = len(text) - MAX_VALUE_CHARS
+    rest = len(text) - limit
     return f'"{shown}"' if rest <= 0 else f'"{shown}…" (and {rest} more characters)'
 
 

@@ -1,20 +1,23 @@
 """What the owner answered for good: "always this" and "never this", narrow, expiring, listed and revocable.
 
 A consent holds for one tool, the same values wherever a value decides what is acted on (recipients, records, files,
-choices; of a draft, whom it goes to and which files with it), amounts that are not above the one agreed to, no source
-that was not there then, and the same reason for asking: the same rule as it stands, not its name. What stands for
-recipients (a draft) has the sources of all that goes to them. Free text and times may differ. A consent never lifts a
-`deny`; a "never" is no rule's, lifts every yes, and holds whatever the files, amounts and sources.
+devices, choices; of a draft, whom it goes to and which files with it), amounts that are not above the one agreed to, no
+source that was not there then, and the same reason for asking: the same rule as it stands, not its name. What stands
+for recipients (a draft) has the sources of all that goes to them. Free text and times may differ. A consent never lifts
+a `deny`; a "never" is no rule's, lifts every yes, and holds whatever the files, amounts and sources; where nothing
+decides what is acted on (a note), for the very same words.
 
 Covered: everything above; a consent that has expired or was revoked counts for nothing.
-Not covered: what a text says; how often a consent is used (rules with a rate count that).
+Not covered: what a text says; a value that a tool reads loosely (`notes.txt` for any file that ends so, an address with
+a name around it) is another one when it is written otherwise; what another program makes of a draft; how often a
+consent is used (rules with a rate count that).
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -29,6 +32,23 @@ LASTS = dt.timedelta(days=30)
 AMOUNT_TYPES = frozenset({"integer", "number"})
 FREE_TYPES = frozenset({"text", "date", "time", "datetime", "duration"})
 """Types whose values may differ from one time to the next, where they are no sink and no choice among few."""
+WORDING = frozenset(
+    {
+        "text",
+        "body",
+        "content",
+        "message",
+        "subject",
+        "title",
+        "description",
+        "note",
+        "comment",
+        "summary",
+        "items",
+        "place",
+    }
+)
+"""Names of texts that say something. Any other text names what is acted on (`device`, `list`, `scene`): it is fixed."""
 _FILES = ".files"
 """Behind the name of an argument: the files that go with what it stands for. No parameter has a dot in its name."""
 
@@ -58,9 +78,9 @@ class Consent:
         """Whether a call is one that was answered for."""
         if self.is_revoked or now >= self.expires or spec.name != self.tool:
             return False
-        fixed, amounts = pattern_of(spec, arguments)
         if self.verdict == "deny":
-            return _without_files(fixed) == self.fixed
+            return refused(spec, arguments) == self.fixed
+        fixed, amounts = pattern_of(spec, arguments)
         return (
             rule in self.rules
             and fixed == self.fixed
@@ -91,7 +111,19 @@ def is_fixed(spec: ToolSpec, parameter: Parameter) -> bool:
     kind = item_type(parameter.type)
     if parameter.is_sink or parameter.enum or kind not in AMOUNT_TYPES | FREE_TYPES:
         return True
-    return parameter is _naming(spec)
+    return (kind == "text" and parameter.name not in WORDING) or parameter is _naming(spec)
+
+
+def deciding(spec: ToolSpec, names: Iterable[str]) -> frozenset[str]:
+    """Of these arguments those that a "never" holds for: the fixed ones; all where none of them is."""
+    given = [p for p in spec.parameters if p.name in set(names)]
+    return frozenset(p.name for p in given if is_fixed(spec, p)) or frozenset(p.name for p in given)
+
+
+def refused(spec: ToolSpec, arguments: Mapping[str, Value]) -> dict[str, Plain]:
+    """The values of a call that a "never" holds for, normalised."""
+    wanted = deciding(spec, arguments)
+    return {name: _normal(value.data) for name, value in arguments.items() if name in wanted}
 
 
 def _naming(spec: ToolSpec) -> Parameter | None:
@@ -118,10 +150,6 @@ def pattern_of(spec: ToolSpec, arguments: Mapping[str, Value]) -> tuple[dict[str
             numbers = [float(item) for item in items if isinstance(item, int | float)]
             amounts[parameter.name] = max(numbers, key=abs, default=0.0)
     return fixed, amounts
-
-
-def _without_files(fixed: Mapping[str, Plain]) -> dict[str, Plain]:
-    return {name: value for name, value in fixed.items() if not name.endswith(_FILES)}
 
 
 def _sources(value: Value) -> frozenset[str]:
@@ -174,7 +202,7 @@ class Consents:
         """Write a new consent down. Raises: StoreError: Nothing is kept."""
         fixed, amounts = pattern_of(spec, arguments)
         if verdict == "deny":
-            fixed = _without_files(fixed)
+            fixed = refused(spec, arguments)
         sources = {name: _sources(value) for name, value in arguments.items()}
         known = self.all()
         number = max((consent.number for consent in known), default=0) + 1

@@ -17,7 +17,7 @@ from typing import Literal
 
 from hearth.guard.approval import UNFORESEEN
 from hearth.guard.conditions import Circumstances
-from hearth.guard.consents import Consent, is_fixed
+from hearth.guard.consents import Consent, deciding
 from hearth.guard.labelling import Labelling
 from hearth.guard.labels import StepLabels, Value, refs_in
 from hearth.guard.policy import Decision, Judgement, Policy, literal, stranger_reason, strictest
@@ -92,9 +92,7 @@ class Judge:
         if decision.ruling.verdict == "deny" or decision.ruling.rule in NEVER_CONSENTED:
             return decision
         rule = self.policy.key_of(spec.name, decision.ruling.rule)
-        is_fixed_known = all(
-            p.name in values for p in spec.parameters if p.name in step.arguments and is_fixed(spec, p)
-        )
+        is_fixed_known = deciding(spec, step.arguments) <= values.keys()
         consents = self._records.consents
         if is_fixed_known and self._sinks[spec.name]:
             values = dict(self._labelling.resolved(spec, values, occasion.workspace, occasion.now))

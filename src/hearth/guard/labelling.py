@@ -36,6 +36,9 @@ from hearth.types import OWNER, TRUSTED_SOURCES, Plain, ToolSpec
 MAX_STANDING_IN = 1000
 """How many ids that stand for recipients are remembered."""
 
+_KEYS_ONLY = OWNER.sources | {"device"}
+"""An id from nowhere else says nothing of the record: the owner typed it, or a list gave it."""
+
 
 class Labelling:
     """Labels of results and of bound arguments."""
@@ -90,7 +93,8 @@ class Labelling:
         """`arguments` with sinks as what they stand for, and with the contact book's word on each.
 
         The value of one that stands for recipients carries the labels of what they would get as its fields. One that an
-        earlier process made, named by its id ("send it"), is a file's: who went into it is not known any more.
+        earlier process made, named by its id ("send it") or listed with it, is a file's: who went into it is not known
+        any more.
         """
         found = dict(arguments)
         for parameter in spec.parameters:
@@ -100,7 +104,7 @@ class Labelling:
             is_address = item_type(parameter.type) in VOUCHED_TYPES
             if isinstance(value.data, str) and (behind := self._stands_for.get(value.data)) is not None:
                 value, is_address = replace(behind, label=value.label.join(behind.label)), True
-            elif parameter.type in self._standing_in and value.label.sources <= OWNER.sources:
+            elif parameter.type in self._standing_in and value.label.sources <= _KEYS_ONLY:
                 # picked by its id: whom it goes to lies there
                 value = Value(value.data, value.label.join(label_of("file")))
             if is_address and value.label.strangers and self.book(workspace, now).vouches(value.data):

@@ -20,7 +20,7 @@ from hearth.errors import DeniedError, HearthError, NotFound, NotInEnum, ToolCra
 from hearth.functions import from_plain
 from hearth.guard.address_book import KnownAddresses
 from hearth.guard.approval import difference, question
-from hearth.guard.consents import Consent, is_fixed
+from hearth.guard.consents import Consent, deciding, is_fixed
 from hearth.guard.injection import InjectionReader
 from hearth.guard.judging import NEVER_CONSENTED, Judge, Occasion
 from hearth.guard.labelling import Labelling
@@ -188,7 +188,7 @@ class Monitor:
                 for name, value in step.arguments.items()
                 if not refs_in(value)
             }
-            is_known = all(p.name in values for p in spec.parameters if p.name in step.arguments and is_fixed(spec, p))
+            is_known = deciding(spec, step.arguments) <= values.keys()
             if ruling.verdict == "ask" and is_known:
                 rules = frozenset({self._policy.key_of(spec.name, ruling.rule)})
                 resolved = self._labelling.resolved(spec, values, occasion.workspace, occasion.now)

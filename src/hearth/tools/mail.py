@@ -82,6 +82,7 @@ class Draft:
     text: str
     """What the owner writes; what is quoted or passed on stands below it in the draft."""
     attachments: list[FilePath]
+    """Documents by their paths; what was attached to a mail that is passed on by its name behind the mail's id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,7 +374,8 @@ def draft_forward(mail: MailId, to: Annotated[list[EmailAddress], Sink], call: C
     received = seen.received.astimezone(call.now.tzinfo)
     full = f"{note}\n\n{forwarded(seen.body(call).text, seen.head, received)}".lstrip()
     subject = checked_subject(f"Fwd: {seen.head.subject}"[:200], note)
-    return _draft(Letter(sender, recipients, subject, full, files), note, [], call)
+    carried = [FilePath(f"{seen.place.id}/{file.name}") for file in files]
+    return _draft(Letter(sender, recipients, subject, full, files), note, carried, call)
 
 
 def _attached(path: FilePath, call: CallContext) -> Attachment:
