@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
 import click
 
+from hearth import config
+from hearth.cli.jobs import run_job
 from hearth.errors import RequestError
 from hearth.terminal import clean
 
@@ -255,6 +258,7 @@ def recall(data: Path | None, prefeval: Path | None, out: Path) -> None:
         shipped_changes,
     )
     from hearth.bench.suites.recall import measure_recall, read_conversations, recall_lines
+    from hearth.memory.spans import WordReader
     from hearth.models.encoder import MiniLMEncoder
     from hearth.planning.times_named import times_named
 
@@ -262,7 +266,8 @@ def recall(data: Path | None, prefeval: Path | None, out: Path) -> None:
     watch = Stopwatch()
     encoder, document, lines = MiniLMEncoder.open(), dict[str, object](), list[str]()
     if data is not None:
-        for said in measure_recall(read_conversations(data), encoder, times_named):
+        reader = WordReader(config.cache_folder(os.environ))
+        for said in measure_recall(read_conversations(data), encoder, times_named, reader):
             if isinstance(said, str):
                 click.echo(clean(said), err=True)
             else:
@@ -273,3 +278,6 @@ def recall(data: Path | None, prefeval: Path | None, out: Path) -> None:
     document |= watch.read() | origin()
     write_json(out, document)
     click.echo(clean("\n".join([*lines, *preference_lines(document), f"{'written to':<14}{out}"])))
+
+
+bench.add_command(run_job)

@@ -1,0 +1,311 @@
+"""One case of a job, in a process of its own: `python -m hearth.bench.case`, told its folder on standard input.
+
+A case that dies takes nothing with it. Its folder holds all it was run from (`case.json`), what it and its modules
+printed (`log.txt`), each sample's prediction (`predictions.jsonl`) and what came of it (`outcome.json`).
+
+Covered: a module that raises, exits, prints on standard output or sets the environment; a metric that raises or is not
+a number; Ctrl-C; the parent's death (the case ends too). Not covered: a module that starts processes of its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import math
+import os
+import random
+import resource
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+
+from hearth.bench import metrics as own
+from hearth.bench.ianvs_modules import ClassType, Modules, registered, stand_ins
+from hearth.bench.outcome import Outcome, jsonable, write_outcome
+from hearth.bench.paradigms import Metric, Report, Result, Setting, run_paradigm
+from hearth.bench.record import write_bytes
+from hearth.bench.samples import load
+from hearth.errors import HearthError, StoreError
+
+SYSTEM_METRICS = ("samples_transfer_ratio", "FWT", "BWT", "task_avg_acc", "MATRIX", "forget_rate")
+"""Ianvs hands these the paradigm's own record instead of labels and predictions."""
+_KINDS = {
+    "hard_example_mining": ClassType.HEM,
+    **dict.fromkeys(
+        ("task_definition", "task_relationship_discovery", "task_remodeling", "task_allocation", "inference_integrate"),
+        ClassType.STP,
+    ),
+    "task_update_decision": ClassType.KM,
+    "unseen_task_allocation": ClassType.UTP,
+    "unseen_sample_recognition": ClassType.UTD,
+    "unseen_sample_re_recognition": ClassType.UTD,
+    "aggregation": ClassType.FL_AGG,
+}
+_REPORT_S = 0.1
+_ENERGY = Path("/sys/class/powercap/intel-rapl:0/energy_uj")
+
+
+def run_case(folder: Path, report: Report = lambda _doing, _share: None) -> Outcome:
+    """Run the case that `folder/case.json` describes and write what came of it.
+
+    Raises:
+        StoreError: The outcome cannot be written (full disk).
+        KeyboardInterrupt: It was stopped; the outcome is written.
+    """
+    outcome = Outcome()
+    started = time.perf_counter(), time.process_time(), _energy_uj()
+    stopped = False
+    try:
+        with stand_ins(), _environment():
+            document = json.loads((folder / "case.json").read_text())
+            _seed(document["seed"])
+            _run(folder, document, outcome, report)
+    except KeyboardInterrupt:
+        outcome.status, outcome.error, stopped = "stopped", "stopped by Ctrl-C", True
+    except (Exception, SystemExit) as error:
+        traceback.print_exc()
+        outcome.status, outcome.error = "failed", _said(error)
+    outcome.at = time.strftime("%Y-%m-%d %H:%M:%S")
+    outcome.cost |= _cost(*started)
+    write_outcome(folder, outcome)
+    if stopped:
+        raise KeyboardInterrupt
+    return outcome
+
+
+def _run(folder: Path, document: Mapping[str, Any], outcome: Outcome, report: Report) -> None:
+    report("load modules", 0)
+    modules = Modules()
+    options = {**document["testenv"], **document["settings"]}
+    for package in document["packages"]:
+        modules.load(Path(package["url"]))
+    made = {m["type"]: _instance(m, modules) for m in document["modules"]}
+    named = {m["name"]: _metric(m, modules) for m in document["metrics"]}
+    judge = options["model_eval"]["model_metric"]
+    model_metric = _metric(judge, modules) if judge["name"] and judge["url"] else None
+    _seed(document["seed"])  # again, for what modules have imported
+    outcome.stage = "run"
+    setting = Setting(
+        folder, Path(document["train"]), Path(document["test"]), made, options, model_metric,
+        lambda doing, share: report(doing, 0.05 + 0.9 * share),
+    )  # fmt: skip
+    result = run_paradigm(document["paradigm"], setting)
+    outcome.stage = "metrics"
+    report("metrics", 0.95)
+    data = load(setting.index(setting.test), "eval overall")
+    with contextlib.suppress(TypeError):  # predictions without a length cannot be laid beside samples
+        _write_predictions(folder, data, result.predictions, setting.sample_ms)
+    _continual(result, outcome)
+    for name, function in named.items():
+        _score(name, function, data.y, result, outcome)
+    if setting.sample_ms:
+        outcome.cost |= {f"sample_p{q}_ms": round(float(np.percentile(setting.sample_ms, q)), 3) for q in (50, 95)}
+    outcome.status, outcome.stage = "done", ""
+
+
+def _instance(module: Mapping[str, Any], modules: Modules) -> Any:
+    """What Ianvs hands to a paradigm for a module."""
+    kind, given = _KINDS.get(module["type"], ClassType.GENERAL), dict(module["hyperparameters"])
+    if not module["url"]:
+        return {"method": module["name"], **({"param": given} if given else {})}
+    url = Path(module["url"])
+    modules.load(url)
+    if kind == ClassType.HEM:
+        return {"method": module["name"], "param": given}
+    made = registered(kind, module["name"], url)(**given)
+    return (module["name"], made) if kind == ClassType.FL_AGG else made
+
+
+def _metric(metric: Mapping[str, Any], modules: Modules) -> Metric:
+    if metric["url"]:
+        modules.load(Path(metric["url"]))
+        found: Metric = registered(ClassType.GENERAL, metric["name"], Path(metric["url"]))
+        return found
+    return _OWN_METRICS[metric["name"]]
+
+
+def _score(name: str, function: Metric, y: Any, result: Result, outcome: Outcome) -> None:
+    """One metric; what goes wrong with it leaves the others be."""
+    try:
+        is_system = name in SYSTEM_METRICS or function in _OWN_METRICS.values()
+        value = function(dict(result.system)) if is_system else function(y, result.predictions)
+    except Exception as error:
+        traceback.print_exc()
+        outcome.metrics[name] = None
+        outcome.faults.append(f"the metric {name!r} failed: {_said(error)}")
+        return
+    if value is None or (isinstance(value, float | np.floating) and not math.isfinite(value)):
+        outcome.faults.append(f"the metric {name!r} is {'nothing' if value is None else value}")
+    outcome.metrics[name] = jsonable(value)
+
+
+# ── Metrics of our own, by the names a test environment may use without a file ────────────────────────────
+
+
+def _all_rows(system: Mapping[str, Any]) -> Any:
+    rows = system.get("MATRIX", {}).get("all")
+    if rows is None:
+        raise ValueError("there is no matrix; it needs lifelong learning with a mode of model_metric")
+    return rows
+
+
+def _r_of(system: Mapping[str, Any]) -> tuple[own.Matrix, list[float]]:
+    return own.split_ianvs_matrix(_all_rows(system))
+
+
+_OWN_METRICS: Mapping[str, Metric] = {
+    "BWT": lambda s: own.ianvs_backward_transfer(_all_rows(s)),
+    "FWT": lambda s: own.ianvs_forward_transfer(_all_rows(s)),
+    "MATRIX": lambda s: {key: own.ianvs_matrix(rows) for key, rows in s["MATRIX"].items()},
+    "samples_transfer_ratio": lambda s: own.ianvs_samples_transfer_ratio(s["samples_transfer_ratio"]),
+    "task_avg_acc": lambda s: own.ianvs_task_avg_acc([s["task_avg_acc"]]),
+    "ACC": lambda s: own.average_accuracy(_r_of(s)[0]),
+    "BWT_std": lambda s: own.backward_transfer(_r_of(s)[0]),
+    "FWT_std": lambda s: own.forward_transfer(*_r_of(s)),
+    "forgetting": lambda s: own.forgetting(_r_of(s)[0]),
+}
+
+
+def _continual(result: Result, outcome: Outcome) -> None:
+    if not result.system.get("MATRIX"):
+        return
+    try:
+        r, untaught = _r_of(result.system)
+    except ValueError as error:
+        outcome.faults.append(f"no continual metrics: {error}")
+        return
+    outcome.continual = {
+        "r_matrix": r.tolist(),
+        "untaught": untaught,
+        "acc": own.average_accuracy(r),
+        "bwt": own.backward_transfer(r),
+        "fwt": own.forward_transfer(r, untaught),
+        "forgetting": own.forgetting(r),
+        "ianvs_bwt": own.ianvs_backward_transfer(_all_rows(result.system)),
+        "ianvs_fwt": own.ianvs_forward_transfer(_all_rows(result.system)),
+    }
+
+
+# ── Writing ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _write_predictions(folder: Path, data: Any, predictions: Any, sample_ms: list[float]) -> None:
+    """One line a sample: number, question, right answer, prediction and, where known, its milliseconds."""
+    is_same = len(predictions) == len(data.x)
+    times = sample_ms[-len(data.x) :] if is_same and len(sample_ms) >= len(data.x) else []
+    lines = []
+    for k in range(len(data.x) if is_same else len(predictions)):
+        line: dict[str, Any] = {"index": k}
+        if is_same:
+            line |= {"question": jsonable(data.x[k]), "answer": jsonable(data.y[k])}
+        found = list(predictions.items())[k] if isinstance(predictions, Mapping) else predictions[k]
+        line["prediction"] = jsonable(found)
+        if times:
+            line["ms"] = round(times[k], 3)
+        lines.append(json.dumps(line, ensure_ascii=False))
+    write_bytes(folder / "predictions.jsonl", ("\n".join(lines) + "\n").encode())
+
+
+def _said(error: BaseException) -> str:
+    """What went wrong, and where in a job's file."""
+    if isinstance(error, HearthError):
+        return str(error)
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if "/hearth/bench/" not in f.filename]
+    frames = [f for f in frames if "importlib" not in f.filename]
+    where = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno}, in {frames[-1].name})" if frames else ""
+    text = " ".join(str(error).split())
+    kind = type(error).__name__
+    return f"{kind}: {text if len(text) <= 300 else text[:299] + '…'}{where}" if text else f"{kind}{where}"
+
+
+def _cost(wall: float, cpu: float, energy: int | None) -> dict[str, float]:
+    now = _energy_uj()
+    cost = {
+        "wall_s": round(time.perf_counter() - wall, 3),
+        "cpu_s": round(time.process_time() - cpu, 3),
+        "peak_rss_bytes": float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024),
+    }
+    if energy is not None and now is not None and now >= energy:  # the counter starts again now and then
+        cost["energy_j"] = round((now - energy) / 1e6, 2)
+    return cost
+
+
+def _energy_uj() -> int | None:
+    """What the processor's counter says, where there is one and it may be read."""
+    try:
+        return int(_ENERGY.read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def _seed(seed: int) -> None:
+    random.seed(seed)
+    np.random.seed(seed % 2**32)  # what algorithm files draw from
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.manual_seed(seed)
+
+
+@contextlib.contextmanager
+def _environment() -> Iterator[None]:
+    before = dict(os.environ)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+# ── The process ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def main() -> int:
+    """Wait for a folder on standard input, run its case, say on standard output how far it is."""
+    told = os.fdopen(os.dup(0), "r")
+    said = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    importlib.import_module("hearth.bench.paradigms")
+    folder = Path(told.readline().rstrip("\n"))
+    if not folder.name:
+        return 0  # no case was left for this process
+    log = os.open(folder / "log.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    threading.Thread(target=_end_with_parent, args=(told,), daemon=True).start()
+    sys.path.append(os.getcwd())
+    last_doing, last_at = "", 0.0
+
+    def report(doing: str, share: float) -> None:
+        nonlocal last_doing, last_at
+        if doing != last_doing or time.monotonic() - last_at > _REPORT_S:
+            last_doing, last_at = doing, time.monotonic()
+            print(json.dumps({"doing": doing, "share": round(share, 4)}), file=said)
+
+    try:
+        run_case(folder, report)
+    except KeyboardInterrupt:
+        return 130
+    except StoreError as error:
+        print(json.dumps({"fault": str(error)}), file=said)
+        return 74
+    return 0
+
+
+def _end_with_parent(told: TextIO) -> None:
+    """The pipe closes when the parent is gone, however it went."""
+    told.read()
+    os._exit(130)
+
+
+if __name__ == "__main__":
+    code = main()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)  # threads that a module left behind do not hold the process

@@ -1,0 +1,59 @@
+"""What came of a case, as the case writes it and the job reads it."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hearth.bench.record import write_bytes
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What came of a case."""
+
+    status: str = "failed"
+    """`done`, `failed` or `stopped`."""
+    stage: str = "import"
+    """Where it failed."""
+    error: str = ""
+    metrics: dict[str, Any] = field(default_factory=dict)
+    """By name in the job's order; null is none or not a number."""
+    faults: list[str] = field(default_factory=list)
+    """What went wrong without ending it."""
+    continual: dict[str, Any] = field(default_factory=dict)
+    """R matrix and what the literature makes of it, of lifelong learning."""
+    cost: dict[str, float] = field(default_factory=dict)
+    at: str = ""
+
+
+def write_outcome(folder: Path, outcome: Outcome) -> None:
+    """Write `outcome.json`. Raises: StoreError."""
+    document = {name: getattr(outcome, name) for name in Outcome.__dataclass_fields__}
+    write_bytes(folder / "outcome.json", (json.dumps(jsonable(document), ensure_ascii=False, indent=2) + "\n").encode())
+
+
+def read_outcome(folder: Path) -> Outcome | None:
+    """What came of a case; None while nothing has."""
+    try:
+        document = json.loads((folder / "outcome.json").read_text())
+        return Outcome(**{name: document[name] for name in Outcome.__dataclass_fields__})
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def jsonable(value: Any) -> Any:
+    """A value as JSON has it; what is not a number or infinite becomes null, what JSON has no word for text."""
+    if hasattr(value, "tolist"):  # numpy's
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {str(key): jsonable(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [jsonable(item) for item in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, bool | int) else str(value)

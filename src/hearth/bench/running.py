@@ -1,0 +1,383 @@
+"""Runs a job's cases, each in a process of its own, several at once; what is done is on disk when it is done.
+
+Covered: a case that dies, hangs (with a limit) or fills the disk takes no other with it; Ctrl-C and a killed parent end
+all cases; the ranking is written anew after each case; a case that was done before is not run again when resumed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import platform
+import queue
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Protocol
+
+from hearth.bench.job import Algorithm, Checked, Job, case_document
+from hearth.bench.outcome import read_outcome
+from hearth.bench.progress import Progress
+from hearth.bench.rank import Row, save_rank
+from hearth.bench.record import origin, write_json
+from hearth.errors import RequestError, StoreError, StoreFullError
+
+_GRACE_S = 3.0
+"""For a case to write what it has when it is stopped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A case with the folder it runs in."""
+
+    number: int
+    algorithm: Algorithm
+    folder: Path
+    fingerprint: str
+    was_done: bool
+    """Before this run, when resumed."""
+
+    @property
+    def label(self) -> str:
+        chosen = ", ".join(f"{k}={v}" for m in self.algorithm.modules for k, v in m.hyperparameters.items())
+        return f"{self.algorithm.name}{f' ({chosen})' if chosen else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What an engine says of a case: how far it is, or that it ended."""
+
+    case: Case
+    doing: str = ""
+    share: float = 0.0
+    has_ended: bool = False
+    fault: str = ""
+    """Why there is no outcome, where the case ended without."""
+
+
+class Engine(Protocol):
+    """Where cases run: local processes, or a cluster with the same file system."""
+
+    def run(self, cases: Sequence[Case]) -> Iterator[Event]:
+        """Run them all; closing the iterator stops those that run."""
+        ...
+
+
+@dataclass(slots=True)
+class Ran:
+    """What a run of a job came to."""
+
+    rows: list[Row] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)
+    """Why, by case."""
+    faults: dict[str, list[str]] = field(default_factory=dict)
+    """What went wrong in cases that are done."""
+    n_resumed: int = 0
+    was_stopped: bool = False
+    selected: Path | None = None
+    """The file of the selected results, once there is one."""
+
+
+# ── The job ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def run_job(job: Job, checked: Checked, engine: Engine, *, seed: int, resumes: bool, progress: Progress) -> Ran:
+    """Run a job's cases and keep its ranking.
+
+    Raises:
+        StoreError: Nothing can be written (full disk). What was done before is on disk.
+        RequestError: The workspace holds a ranking that is none.
+    """
+    cases = _make_folders(job, checked, seed, resumes)
+    record = _write_run_record(job, checked, cases, seed)
+    ran = Ran(n_resumed=sum(case.was_done for case in cases))
+    for case in cases:
+        if case.was_done:
+            _take(case, Event(case, has_ended=True), ran)
+    _save(job, ran)
+    waiting = [case for case in cases if not case.was_done]
+    events = engine.run(waiting)
+    try:
+        with progress.stage(f"Running {len(waiting)} cases", len(waiting) * 1000) as advance:
+            for event, gained in _shares(events):
+                advance(gained)
+                if event.has_ended:
+                    _take(event.case, event, ran)
+                    progress.say(f"{event.case.label}: {_told(event.case, ran)}")
+                    _save(job, ran)
+    except KeyboardInterrupt:
+        ran.was_stopped = True
+    finally:
+        events.close()  # type: ignore[attr-defined]
+        for case in waiting:
+            if _key(case) not in ran.failed and not any(row.url == str(case.folder) for row in ran.rows):
+                _take(case, Event(case, has_ended=True, fault="it was not run"), ran)
+    _save(job, ran)
+    _finish_run_record(record, ran)
+    return ran
+
+
+def _shares(events: Iterator[Event]) -> Iterator[tuple[Event, int]]:
+    """Events with how many thousandths of a case were gained."""
+    done: dict[int, int] = {}
+    for event in events:
+        before = done.get(event.case.number, 0)
+        done[event.case.number] = max(before, 1000 if event.has_ended else int(1000 * event.share))
+        yield event, done[event.case.number] - before
+
+
+def _take(case: Case, event: Event, ran: Ran) -> None:
+    """Note what came of a case."""
+    outcome = read_outcome(case.folder)
+    key = _key(case)
+    if outcome is None or outcome.status != "done":
+        error = event.fault if outcome is None else outcome.error
+        stage = f"in {outcome.stage}: " if outcome is not None and outcome.stage and outcome.status == "failed" else ""
+        ran.failed[key] = f"{stage}{error or 'it ended without an outcome'}"
+        return
+    if outcome.faults:
+        ran.faults[key] = outcome.faults
+    modules = case.algorithm.modules
+    ran.rows.append(
+        Row(
+            case.algorithm.name,
+            case.algorithm.paradigm,
+            outcome.metrics,
+            {m.type: m.name for m in modules},
+            {f"{m.type}-{name}": str(value) for m in modules for name, value in m.hyperparameters.items()},
+            outcome.at,
+            str(case.folder),
+        )
+    )
+
+
+def _told(case: Case, ran: Ran) -> str:
+    if _key(case) in ran.failed:
+        return f"failed {ran.failed[_key(case)]}; see {case.folder / 'log.txt'}"
+    metrics = ran.rows[-1].metrics
+    shown = ", ".join(f"{k} {_short(v)}" for k, v in metrics.items() if not isinstance(v, dict | list))
+    return f"{shown}{'; ' + '; '.join(ran.faults[_key(case)]) if _key(case) in ran.faults else ''}"
+
+
+def _short(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else "nan" if value is None else str(value)
+
+
+def _key(case: Case) -> str:
+    return f"{case.number}. {case.label}"
+
+
+def _save(job: Job, ran: Ran) -> None:
+    if ran.rows:
+        with _locked(job.workspace):
+            metrics = [metric.name for metric in job.env.metrics]
+            ran.selected = save_rank(job.workspace / "rank", ran.rows, metrics, job.rank)
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Two runs of one job do not lose each other's rows."""
+    with (folder / ".lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _make_folders(job: Job, checked: Checked, seed: int, resumes: bool) -> list[Case]:
+    documents = [case_document(job, algorithm, checked, seed) for algorithm in job.cases]
+    earlier = _earlier(job.workspace) if resumes else {}
+    cases = []
+    for number, (algorithm, document) in enumerate(zip(job.cases, documents), 1):
+        fingerprint = document["fingerprint"]
+        found = earlier.get(fingerprint, [])
+        folder, was_done = found.pop(0) if found else (job.workspace / algorithm.name / str(uuid.uuid1()), False)
+        if not was_done:
+            _make(folder, document)
+        cases.append(Case(number, algorithm, folder, fingerprint, was_done))
+    return cases
+
+
+def _make(folder: Path, document: Mapping[str, Any]) -> None:
+    """An empty folder with the case's description; what an earlier try left goes."""
+    try:
+        if folder.exists():
+            shutil.rmtree(folder)
+        folder.mkdir(parents=True)
+    except OSError as error:
+        kind = StoreFullError if error.errno in (28, 122) else StoreError
+        raise kind(f"cannot make {str(folder)!r}: {error.strerror}; choose another --workspace") from None
+    write_json(folder / "case.json", document)
+
+
+def _earlier(workspace: Path) -> dict[str, list[tuple[Path, bool]]]:
+    """Folders of earlier runs by fingerprint, those that are done first."""
+    found: dict[str, list[tuple[Path, bool]]] = {}
+    for file in sorted(workspace.glob("*/*/case.json")):
+        try:
+            fingerprint = json.loads(file.read_text())["fingerprint"]
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+        outcome = read_outcome(file.parent)
+        found.setdefault(str(fingerprint), []).append((file.parent, outcome is not None and outcome.status == "done"))
+    return {key: sorted(places, key=lambda place: not place[1]) for key, places in found.items()}
+
+
+def _write_run_record(job: Job, checked: Checked, cases: Sequence[Case], seed: int) -> Path:
+    """All that this run was started from: settings as they were written, data, machine, packages."""
+    folder = job.workspace / "runs"
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.json"
+    packages = {d.metadata["Name"]: d.version for d in metadata.distributions()}
+    write_json(
+        path,
+        {
+            "job": job.name,
+            "file": str(job.file),
+            "seed": seed,
+            **origin(),
+            "python": sys.version,
+            "platform": platform.platform(),
+            "packages": dict(sorted(packages.items())),
+            "settings": dict(job.texts),
+            "hashes": dict(checked.hashes),
+            "n_samples": {path: facts.n for path, facts in checked.data.items()},
+            "passed_over": {path: facts.n_faults for path, facts in checked.data.items() if facts.n_faults},
+            "cases": [
+                {"case": _key(c), "folder": str(c.folder), "fingerprint": c.fingerprint, "was_done": c.was_done}
+                for c in cases
+            ],
+        },
+    )
+    return path
+
+
+def _finish_run_record(path: Path, ran: Ran) -> None:
+    document = json.loads(path.read_text())
+    outcome = {"done": len(ran.rows), "failed": ran.failed, "faults": ran.faults, "was_stopped": ran.was_stopped}
+    write_json(path, {**document, "outcome": outcome})
+
+
+# ── Local processes ───────────────────────────────────────────────────────────────────────────────────────
+
+
+class LocalEngine:
+    """Processes of this machine. The next one starts while others work, so that its imports cost no time.
+
+    Args:
+        n_at_once: How many cases run side by side.
+        limit_s: After which a case is ended; 0 for none.
+        starts_now: The first process, before anything is asked of it.
+    """
+
+    def __init__(self, n_at_once: int = 1, limit_s: float = 0.0, seed: int = 0, *, starts_now: bool = True) -> None:
+        self._n_at_once, self._limit_s, self._seed = n_at_once, limit_s, seed
+        self._spare: subprocess.Popen[str] | None = self._start() if starts_now else None
+
+    def run(self, cases: Sequence[Case]) -> Iterator[Event]:
+        events: queue.Queue[Event] = queue.Queue()
+        running: dict[int, tuple[Case, subprocess.Popen[str], float]] = {}
+        waiting = list(cases)
+        try:
+            while waiting or running:
+                while waiting and len(running) < self._n_at_once:
+                    case = waiting.pop(0)
+                    child, self._spare = self._spare or self._start(), None
+                    self._give(child, case, events)
+                    running[case.number] = (case, child, time.monotonic())
+                    if waiting:
+                        self._spare = self._start()
+                event = self._next(events, running)
+                if event is not None:
+                    if event.has_ended:
+                        del running[event.case.number]
+                    yield event
+        finally:
+            self.close()
+            _stop([child for _, child, _ in running.values()])
+
+    def close(self) -> None:
+        """End the process that waits for a case."""
+        if self._spare is not None:
+            _stop([self._spare])
+            self._spare = None
+
+    def _next(
+        self, events: queue.Queue[Event], running: Mapping[int, tuple[Case, subprocess.Popen[str], float]]
+    ) -> Event | None:
+        with contextlib.suppress(queue.Empty):
+            return events.get(timeout=0.5)
+        for _, child, started in running.values():
+            if self._limit_s and time.monotonic() - started > self._limit_s:
+                _stop([child])  # its reader says that it ended
+        return None
+
+    def _start(self) -> subprocess.Popen[str]:
+        # A session of its own: the terminal's Ctrl-C reaches the parent alone, which then ends the cases in order.
+        return subprocess.Popen(
+            [sys.executable, "-P", "-m", "hearth.bench.case"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            start_new_session=True,
+            env={**os.environ, "PYTHONHASHSEED": str(self._seed % 2**32)},
+        )
+
+    def _give(self, child: subprocess.Popen[str], case: Case, events: queue.Queue[Event]) -> None:
+        assert child.stdin is not None
+        with contextlib.suppress(BrokenPipeError):  # it died; its reader says so
+            child.stdin.write(f"{case.folder}\n")
+            child.stdin.flush()
+        threading.Thread(target=self._listen, args=(child, case, events.put, time.monotonic()), daemon=True).start()
+
+    def _listen(self, child: subprocess.Popen[str], case: Case, put: Callable[[Event], None], started: float) -> None:
+        assert child.stdout is not None
+        fault = ""
+        for line in child.stdout:
+            with contextlib.suppress(ValueError):
+                told = json.loads(line)
+                fault = told.get("fault", fault)
+                if "share" in told:
+                    put(Event(case, str(told["doing"]), float(told["share"])))
+        code = child.wait()
+        if self._limit_s and time.monotonic() - started > self._limit_s:
+            fault = f"no end after {self._limit_s:g} s"
+        elif code < 0:
+            fault = f"its process was ended by {signal.Signals(-code).name}"
+        put(Event(case, has_ended=True, fault=fault or f"its process ended with code {code}"))
+
+
+def _stop(children: Sequence[subprocess.Popen[str]]) -> None:
+    """End processes: asked first, so that they write what they have."""
+    for child in children:
+        if child.poll() is None:
+            child.send_signal(signal.SIGINT)
+    until = time.monotonic() + _GRACE_S
+    for child in children:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.wait(max(0.0, until - time.monotonic()))
+        if child.poll() is None:
+            child.kill()
+            child.wait()
+        if child.stdin is not None:
+            with contextlib.suppress(OSError):
+                child.stdin.close()
+
+
+def check_workspace(job: Job) -> None:
+    """See before hours of work that results can be written. Raises: RequestError."""
+    try:
+        job.workspace.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RequestError(f"cannot make the workspace {str(job.workspace)!r}: {error.strerror}") from None
+    if not os.access(job.workspace, os.W_OK):
+        raise RequestError(f"the workspace {str(job.workspace)!r} may not be written to; choose --workspace")
