@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import os
 import random
 import signal
@@ -16,8 +17,11 @@ import pytest
 from hearth.memory.blobs import Blobs
 from hearth.memory.events import EventMemory, NewEvent
 from hearth.memory.facts import FactStore, NewFact
+from hearth.memory.imports import Report, Source, imported
 from hearth.memory.index import EventIndex, packed
 from hearth.memory.retention import Keeper, Retention
+from hearth.memory.tending import tend_a_little
+from hearth.models.scripted import HashEncoder
 from hearth.store import Store
 from hearth.testing import FIXED_NOW
 
@@ -33,7 +37,7 @@ def work(home: Path, number: int) -> None:
         os.write(1, f"{line}\n".encode())
 
     with Store.open(home / "hearth.db") as store:
-        memory, facts, blobs = EventMemory(store), FactStore(store), Blobs(store)
+        memory, facts, blobs = EventMemory(store, HashEncoder(384)), FactStore(store), Blobs(store)
         rng = np.random.default_rng(number)
         for k in range(100_000):
             keys = [f"{number}-{k}-{i}" for i in range(5)]
@@ -54,6 +58,19 @@ def work(home: Path, number: int) -> None:
             if k % 4 == 3:
                 Keeper(store, memory, Retention(whole_days=7)).tend(at)
                 blobs.sweep()
+            else:
+                tend_a_little(store, memory, Retention(whole_days=7), at, limit_s=0.01)
+            chat = home / "chat.jsonl"
+            chat.write_text(
+                "\n".join(
+                    json.dumps(
+                        {"timestamp": at.isoformat(), "sender": "Ana", "body": f"word{k} said {number}-{k}-c{i}."}
+                    )
+                    for i in range(700)
+                )
+            )
+            for batch in imported(Source(chat, "lines", dt.UTC), memory, store, Report()):
+                say(f"imported {' '.join(event.key for event in batch)}")
 
 
 def killed(home: Path, number: int, after_s: float) -> list[str]:
@@ -78,6 +95,9 @@ def check(home: Path, said: list[str]) -> None:
             if kind == "event":
                 for key in rest[:3]:
                     assert key in held or _digest(key) in folded, f"{key} was acknowledged and is lost"
+            elif kind == "imported":
+                for key in rest:
+                    assert key in held or _digest(key) in folded, f"{key} was imported and is lost"
             elif kind == "fact":
                 assert FactStore(store).get(int(rest[0])).value == rest[1]
             elif kind == "blob" and rest[0] in held:
@@ -111,7 +131,7 @@ def test_no_acknowledged_memory_is_lost_and_the_index_equals_the_store(tmp_path:
     for number in range(N_KILLS):
         said += killed(tmp_path, number, draw.uniform(0, 0.25))
         check(tmp_path, said)
-    assert len({line.split()[0] for line in said}) == 4, "every kind of write was reached"
+    assert len({line.split()[0] for line in said}) == 5, "every kind of write was reached"
 
 
 if __name__ == "__main__":
