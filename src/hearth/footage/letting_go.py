@@ -1,0 +1,162 @@
+"""What leaves the index of home video: by age, with a recording, or because a person or a period is forgotten.
+
+With a sighting go its boxes, poses, faces, small picture and activities, by the database's own rules, and its event.
+Annotated pictures and timelines are a cache: all of them are removed whenever anything is forgotten. The minutes of a
+forgotten period are marked, so that asking about them again does not look at them again.
+
+Covered: sightings that reach into a period, and those whose event memory has folded into a summary already.
+Not covered: the recordings themselves, which are the owner's files; somebody who was seen and not recognised is not
+found by their name.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import sqlite3
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from hearth.config import Video
+from hearth.footage.recordings import CHUNK_S, Recordings
+from hearth.footage.sightings import event_key
+from hearth.memory import forget as memories
+from hearth.memory.events import EventMemory
+from hearth.memory.forget import Wanted
+from hearth.store import Store
+
+PICTURES = Path("video") / "pictures"
+"""Under the home: annotated pictures and timelines."""
+FORGOTTEN = "forgotten"
+"""State of a minute that is not to be looked at again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Meant:
+    """What of footage is to be forgotten."""
+
+    sightings: tuple[int, ...] = ()
+    chunks: tuple[tuple[int, int], ...] = ()
+    """Recording and minute: not to be looked at again."""
+
+    @property
+    def events(self) -> tuple[str, ...]:
+        return tuple(event_key(number) for number in self.sightings)
+
+
+def meant(store: Store, events: Collection[str], wanted: Wanted | None) -> Meant:
+    """What goes with these events of memory, and what a person and a period name of footage themselves.
+
+    Words (`wanted.topic`) are looked for in the events; where one is given, only they say what is meant.
+    """
+    found = {row["number"] for row in store.query("SELECT number FROM sighting") if event_key(row["number"]) in events}
+    chunks: list[tuple[int, int]] = []
+    if wanted is not None and not wanted.topic and not wanted.is_empty:
+        since = -math.inf if wanted.since is None else wanted.since.timestamp()
+        until = math.inf if wanted.until is None else wanted.until.timestamp()
+        found |= {
+            row["number"]
+            for row in store.query(
+                "SELECT s.number, s.name, r.start_unix_s + s.start_s AS first, r.start_unix_s + s.end_s AS last"
+                " FROM sighting s JOIN recording r ON r.number = s.recording"
+            )
+            if row["first"] < until
+            and row["last"] > since
+            and (not wanted.person or row["name"].casefold() == wanted.person.casefold())
+        }
+        if not wanted.person:
+            chunks = _chunks(store, since, until)
+    return Meant(tuple(sorted(found)), tuple(chunks))
+
+
+def _chunks(store: Store, since: float, until: float) -> list[tuple[int, int]]:
+    found = []
+    for row in store.query("SELECT number, start_unix_s, duration_s FROM recording"):
+        first = max(0, math.floor((since - row["start_unix_s"]) / CHUNK_S)) if since > -math.inf else 0
+        end_s = min(row["duration_s"], until - row["start_unix_s"])
+        found += [(row["number"], chunk) for chunk in range(first, max(0, math.ceil(end_s / CHUNK_S - 1e-6)))]
+    return found
+
+
+def remove(cursor: sqlite3.Cursor, gone: Meant) -> None:
+    """Take it out, within a transaction of the caller's, who removes the events and the pictures."""
+    cursor.executemany("DELETE FROM sighting WHERE number = ?", [(number,) for number in gone.sightings])
+    cursor.executemany(
+        "INSERT OR REPLACE INTO recording_chunk (recording, chunk, state) VALUES (?, ?, ?)",
+        [(recording, chunk, FORGOTTEN) for recording, chunk in gone.chunks],
+    )
+
+
+def remove_pictures(home: Path) -> int:
+    """Remove all annotated pictures and timelines; says how many there were."""
+    n = 0
+    for path in sorted((home / PICTURES).glob("*")):
+        path.unlink(missing_ok=True)
+        n += 1
+    return n
+
+
+def forget_recording(store: Store, memory: EventMemory, recordings: Recordings, id: str) -> int:
+    """Take a recording and all that was seen in it out of the index, for good; its file stays.
+
+    Returns:
+        How many sightings went with it.
+    Raises:
+        NotFound: No such recording.
+    """
+    kept = recordings.one(id)
+    rows = store.query("SELECT number FROM sighting WHERE recording = ?", (kept.number,))
+    gone = Meant(tuple(row["number"] for row in rows))
+    with_them = memories.attached(store, gone.events)
+    with store.transaction() as cursor:
+        memories.remove(cursor, store, gone.events, with_them)
+        remove(cursor, gone)
+        cursor.execute("DELETE FROM recording WHERE number = ?", (kept.number,))
+        cursor.execute("DELETE FROM camera WHERE name NOT IN (SELECT camera FROM recording)")
+    remove_pictures(store.path.parent)
+    memory.erase()
+    store.rewrite()
+    return len(gone.sightings)
+
+
+@dataclass(frozen=True, slots=True)
+class Aged:
+    """What was let go for its age."""
+
+    n_thumbnails: int
+    n_faces: int
+    n_sightings: int
+
+
+def let_go(store: Store, settings: Video, now: dt.datetime) -> Aged:
+    """Let go of what is older than the settings keep it. What memory says of a sighting stays memory's."""
+
+    def before(days: float) -> float:
+        return now.timestamp() - days * 86_400
+
+    old = (
+        "IN (SELECT s.number FROM sighting s JOIN recording r ON r.number = s.recording"
+        " WHERE r.start_unix_s + s.end_s < ?)"
+    )
+    with store.transaction() as cursor:
+        counts = [
+            cursor.execute(f"DELETE FROM {table} WHERE {column} {old}", (before(days),)).rowcount  # noqa: S608 - names of this module
+            for table, column, days in (
+                ("sighting_thumbnail", "sighting", settings.keep_thumbnails_days),
+                ("sighting_face", "sighting", settings.keep_faces_days),
+                ("sighting", "number", settings.keep_sightings_days),
+            )
+        ]
+        if counts[2]:
+            cursor.executemany(
+                "UPDATE recording_chunk SET state = ? WHERE recording = ? AND chunk = ?",
+                [
+                    (FORGOTTEN, recording, chunk)
+                    for recording, chunk in _chunks(store, -math.inf, before(settings.keep_sightings_days))
+                ],
+            )
+    if any(counts):
+        remove_pictures(store.path.parent)
+        store.erase_traces()
+    return Aged(*counts)

@@ -1,0 +1,279 @@
+"""`protocols.Footage`: what tools ask of home video, answered from the index; what is missing of it is looked at first.
+
+Opening it costs nothing: the experts are loaded when something is to be looked at that was not yet. Pictures are drawn
+from the owner's file when they are asked for, into a folder of the home that is emptied whenever anything is forgotten.
+Faces of people who are not known are blurred unless the owner asks otherwise.
+
+Covered: a file moved or changed since it was added, one that cannot be read (the others answer), experts that are not
+installed, being cancelled, a time that was forgotten.
+Not covered: in a picture, a stranger whom the detector of people did not find is not blurred.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from hearth.config import Settings
+from hearth.errors import MissingExtraError, NotFound, StoreFullError, ToolError
+from hearth.footage.frames import frames
+from hearth.footage.letting_go import FORGOTTEN, PICTURES, let_go
+from hearth.footage.recordings import CHUNK_S, Kept, Recordings
+from hearth.footage.sightings import Part, Sightings, Stretch, scaled
+from hearth.memory.events import EventMemory
+from hearth.protocols import Recording, Sighting
+from hearth.store import Store
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+    from hearth.experts.senses import Frame, Moment
+    from hearth.footage.indexing import Experts, Progress
+
+_EVERY_PICTURE = 1000.0
+"""A rate above that of any camera: no picture is left out."""
+_IN_VIEW_S = 0.75
+"""A box is shown in a picture that is at most so far from it in time."""
+
+
+class Library:
+    """The recordings of one home and what was seen in them."""
+
+    def __init__(self, store: Store, memory: EventMemory, settings: Settings, experts: Experts | None = None) -> None:
+        """Open the footage of a home.
+
+        Args:
+            experts: Who looks; the shipped ones by default, made when they are needed.
+        """
+        self._store = store
+        self._memory = memory
+        self._settings = settings.video
+        self._experts = experts
+        self.kept = Recordings(store, settings.zone())
+        self.sightings = Sightings(store, memory, self.kept)
+
+    # ── What is recorded ──────────────────────────────────────────────────────────────────────────────────
+
+    def rooms(self) -> tuple[str, ...]:
+        """Rooms that have a camera."""
+        return self.kept.rooms()
+
+    def recordings(
+        self, room: str = "", start: dt.datetime | None = None, end: dt.datetime | None = None
+    ) -> tuple[Recording, ...]:
+        """Those of a room (empty: of all) that overlap a time, in order. Raises: NotFound: No camera there."""
+        return tuple(kept.as_recording() for kept in self.kept.between(room, start, end))
+
+    def looked_at(
+        self, wanted: Sequence[Kept], cancelled: threading.Event, now: dt.datetime | None = None
+    ) -> Iterator[Progress]:
+        """Look at all of these recordings that was not looked at yet, then let go of what is too old.
+
+        Raises: As `Indexer.index`.
+        """
+        yield from self._indexed([(kept, range(kept.n_chunks)) for kept in wanted], cancelled)
+        self.sightings.name_all()
+        if now is not None:
+            let_go(self._store, self._settings, now)
+
+    def _indexed(self, wanted: Sequence[tuple[Kept, range]], cancelled: threading.Event) -> Iterator[Progress]:
+        from hearth.footage.indexing import Indexer  # only what is new is looked at
+
+        if self._experts is None:
+            self._experts = shipped_experts()
+        indexer = Indexer(self._store, self._memory, self.kept, self._experts, self._settings)
+        yield from indexer.index(wanted, cancelled)
+
+    # ── Who was seen ──────────────────────────────────────────────────────────────────────────────────────
+
+    def people(
+        self, room: str, start: dt.datetime, end: dt.datetime, cancelled: threading.Event
+    ) -> tuple[Sighting, ...]:
+        """Everyone seen between two times, cut to them, in order; neither named nor told what they do.
+
+        Raises:
+            NotFound: No camera has that room, or what was seen then was forgotten.
+            ToolError: No recording of that time can be read, or the experts are not installed.
+            CancelledError: `cancelled` was set; what was looked at so far is kept.
+        """
+        asked = [(kept, _chunks_between(kept, start, end)) for kept in self.kept.between(room, start, end)]
+        missing, n_forgotten = self._missing(asked)
+        faults = {}
+        if missing:
+            try:
+                for progress in self._indexed(missing, cancelled):
+                    if progress.fault:
+                        faults[progress.recording] = progress.fault
+            except MissingExtraError as error:
+                raise ToolError(str(error)) from None
+        if faults and len(faults) == len(asked):
+            raise ToolError("; ".join(faults.values()))
+        parts = [part for kept, _ in asked for part in self.sightings.between(kept, start, end)]
+        if not parts and n_forgotten and n_forgotten == sum(len(chunks) for _, chunks in asked):
+            raise NotFound(
+                "what was seen at that time was forgotten or is older than it is kept; nothing is left of it"
+            )
+        parts.sort(key=lambda part: (part.start, part.number))
+        return tuple(_sighting(part) for part in parts)
+
+    def _missing(self, asked: Sequence[tuple[Kept, range]]) -> tuple[list[tuple[Kept, range]], int]:
+        """What was not looked at yet, and how many minutes were forgotten."""
+        missing, n_forgotten = [], 0
+        for kept, chunks in asked:
+            states = {
+                row["chunk"]: row["state"]
+                for row in self._store.query(
+                    "SELECT chunk, state FROM recording_chunk WHERE recording = ? AND chunk BETWEEN ? AND ?",
+                    (kept.number, chunks.start, chunks.stop - 1),
+                )
+            }
+            n_forgotten += sum(state == FORGOTTEN for state in states.values())
+            if len(states) < len(chunks):
+                missing.append((kept, chunks))
+        return missing, n_forgotten
+
+    def named(self, ids: Sequence[str]) -> tuple[Sighting, ...]:
+        """The same sightings with names, by the people who are enrolled now. Raises: NotFound: No such sighting."""
+        return tuple(_sighting(part, with_name=True) for part in self.sightings.named(self.sightings.parts(ids)))
+
+    def doing(self, ids: Sequence[str]) -> tuple[Sighting, ...]:
+        """The same with names and activities, a sighting for each stretch of one activity. Raises: NotFound."""
+        found = []
+        for part in self.sightings.named(self.sightings.parts(ids)):
+            stretches = self.sightings.stretches(part)
+            if not stretches:
+                found.append(_sighting(part, with_name=True))
+            for stretch in stretches:
+                is_all = len(stretches) == 1
+                found.append(_sighting(part if is_all else _cut(part, stretch), with_name=True, doing=stretch))
+        return tuple(found)
+
+    # ── Pictures ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def pictures(self, ids: Sequence[str], *, shows_strangers: bool = False) -> tuple[str, ...]:
+        """Files with one annotated picture of each sighting: boxes, names, skeletons.
+
+        Args:
+            shows_strangers: Leave the faces of unknown people as they are instead of blurring them.
+        Raises:
+            NotFound: No such sighting, or its recording is gone. ToolError: It cannot be read.
+            StoreFullError: No space for the pictures.
+        """
+        return tuple(self._picture(part, shows_strangers) for part in self.sightings.named(self.sightings.parts(ids)))
+
+    def _picture(self, part: Part, shows_strangers: bool) -> str:
+        from hearth.footage.pictures import draw_sighting
+
+        frame = self._frame(part)
+        height, width = frame.pixels.shape[:2]
+        seen = [(one, scaled(moment, width, height)) for one, moment in self._in_view(part, frame.at_s)]
+        image = draw_sighting(
+            frame.pixels,
+            [moment.box for _, moment in seen],
+            [one.name for one, _ in seen],
+            [moment.pose for _, moment in seen],
+            [not one.name and not shows_strangers for one, _ in seen],
+        )
+        return self._written(image, f"{part.id}{'-all' if shows_strangers else ''}.jpg")
+
+    def _frame(self, part: Part) -> Frame:
+        """The picture in which they are seen best."""
+        moments = self.sightings.moments(part.number, part.start_s, part.end_s)
+        if not moments:
+            raise NotFound(f"of sighting {part.id!r} no place is kept; it was forgotten in part")
+        best = self._store.query(
+            "SELECT at_s FROM sighting_thumbnail WHERE sighting = ? AND at_s BETWEEN ? AND ? LIMIT 1",
+            (part.number, part.start_s, part.end_s),
+        )
+        at_s = best[0]["at_s"] if best else moments[len(moments) // 2].at_s
+        path = part.recording.checked_path()
+        side = self._settings.longest_side_px
+        found = next(frames(path, at_s - 1e-3, at_s + 5, frames_per_s=_EVERY_PICTURE, longest_side=side), None)
+        if found is None:
+            raise ToolError(f"{str(path)!r} can no longer be decoded at {at_s:.1f} s; it may be damaged")
+        return found
+
+    def _in_view(self, part: Part, at_s: float) -> list[tuple[Part, Moment]]:
+        """Everyone in a picture, the one who is meant first."""
+        numbers = [part.number] + [
+            row["number"]
+            for row in self._store.query(
+                "SELECT number FROM sighting WHERE recording = ? AND start_s <= ? AND end_s >= ? AND number <> ?",
+                (part.recording.number, at_s + _IN_VIEW_S, at_s - _IN_VIEW_S, part.number),
+            )
+        ]
+        seen = []
+        for one in self.sightings.named(self.sightings.parts([f"s{number}" for number in numbers])):
+            near = self.sightings.moments(one.number, at_s - _IN_VIEW_S, at_s + _IN_VIEW_S)
+            if near:
+                seen.append((one, min(near, key=lambda moment: abs(moment.at_s - at_s))))
+        return seen
+
+    def timeline(self, sightings: Sequence[Sighting]) -> str:
+        """File with a picture of who was where when, doing what. Raises: NotFound: Nobody was seen."""
+        from hearth.footage.pictures import draw_timeline
+
+        if not sightings:
+            raise NotFound("nobody was seen: there is nothing to draw")
+        start, end = min(one.start for one in sightings), max(one.end for one in sightings)
+        told = "\n".join(f"{one.id} {one.name} {one.activity}" for one in sightings)
+        name = hashlib.sha256(told.encode()).hexdigest()[:12]
+        return self._written(draw_timeline(sightings, start, end), f"timeline-{name}.png")
+
+    def _written(self, image: Image, name: str) -> str:
+        folder = self._store.path.parent / PICTURES
+        path = folder / name
+        temporary = folder / f".{name}.{os.getpid()}.{threading.get_ident()}"
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with temporary.open("wb") as file:
+                os.fchmod(file.fileno(), 0o600)
+                image.save(file, "JPEG" if path.suffix == ".jpg" else "PNG", quality=90)
+            temporary.replace(path)
+        except OSError as error:
+            temporary.unlink(missing_ok=True)
+            raise StoreFullError(f"cannot write the picture {str(path)!r}: {error.strerror or error}") from None
+        return str(path)
+
+
+def shipped_experts() -> Experts:
+    """The experts that come with Hearth; each loads its model when it is first used."""
+    from hearth.experts.activity import ActivityExpert
+    from hearth.experts.identity import IdentityExpert
+    from hearth.experts.person import PersonExpert
+    from hearth.experts.pose import PoseExpert
+    from hearth.footage.indexing import Experts
+
+    return Experts(PersonExpert(), IdentityExpert(), PoseExpert(), ActivityExpert())
+
+
+def _chunks_between(kept: Kept, start: dt.datetime, end: dt.datetime) -> range:
+    first = max(0, int(max(0.0, kept.offset_s(start)) // CHUNK_S))
+    last = min(kept.n_chunks, int(-(-max(0.0, kept.offset_s(end)) // CHUNK_S)))
+    return range(min(first, kept.n_chunks - 1), max(last, first + 1))
+
+
+def _cut(part: Part, stretch: Stretch) -> Part:
+    return Part(
+        *(part.number, part.recording, stretch.start_s, stretch.end_s, part.confidence),
+        *(part.name, part.name_confidence, True),
+    )
+
+
+def _sighting(part: Part, *, with_name: bool = False, doing: Stretch | None = None) -> Sighting:
+    return Sighting(
+        id=part.id,
+        camera=part.recording.camera,
+        room=part.recording.room,
+        start=part.start,
+        end=part.end,
+        confidence=part.confidence,
+        name=part.name if with_name else "",
+        name_confidence=part.name_confidence if with_name else 0.0,
+        activity=doing.name if doing else "",
+        activity_confidence=doing.score if doing else 0.0,
+    )
