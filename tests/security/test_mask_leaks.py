@@ -62,6 +62,7 @@ REQUESTS = (
     "meet Zoe Okonkwo Mueller and 王伟 at the trattoria verbena",
     "Bergr, Mia; Ber-\nger; Okonkwo-Muller; zoë's sister; piet kowalczik is late for ottoline",
     "send project nordlicht to piet@k.example",
+    "ask mia2 and Berger2026, see x.org/Mia%20Berger, nordlicht7",
 )
 TOOLS = {
     "draft_mail": ToolSpec(

@@ -5,9 +5,11 @@ contacts: words are looked up, never compared one by one.
 Covered: full names, first and last names, nicknames, initials with a last name, last name first, companies with and
 without their legal form, streets, towns and codes of addresses, phone numbers by their last digits, names of guests and
 places of the calendar, the owner's own words (`[mask] words`); other case, accents, `ue` for `ü`, possessives, hyphens
-set or left out or at the end of a line, one letter wrong, missing, added or exchanged in names of six letters or more.
+set or left out or at the end of a line, one letter wrong, missing, added or exchanged in names of six letters or more;
+names of three letters or more with digits around them (`Anna2`, `%20Berger`) and spelled out (`A n n a`, `A.n.n.a`).
 Not covered: a name that is also a word ("will", "mark"), written small where its neighbours do not tell; relations;
-notes and other free text of cards and events; two typing errors; names glued to other words.
+notes and other free text of cards and events; two typing errors; names glued to other words (`AnnaMia`), cut (`An na`),
+written backwards or with digits for letters (`4nna`); a name that is also a word, with digits or spelled out.
 """
 
 # ruff: noqa: SIM905 - lists of words read best as words
@@ -218,6 +220,8 @@ _BEFORE_A_WORD = _AUXILIARIES | frozenset(
     "also please just only still never always for is are was were as than if when s".split()
 )
 """Before one of these a word that may be a name is a word, where nothing is written with capitals."""
+_DATED = frozenset("jan feb mar apr may jun jul aug sep oct nov dec".split())
+"""With digits a month."""
 _LEAST_FUZZY, _MOST_FUZZY = 6, 30
 """Letters of a name in which one may be wrong."""
 
@@ -246,7 +250,22 @@ class _Index:
         """Whether a word may begin a name, however it is written."""
         if word in self.starts or (len(word) > 5 and word in self.joined):
             return True
-        return (len(word) > 3 and word[-1] == "s" and word[:-1] in self.starts) or self.is_near(word)
+        if (len(word) > 3 and word[-1] == "s" and word[:-1] in self.starts) or self.is_near(word):
+            return True
+        return not word.isalpha() and bool(self.numbered(word))
+
+    def numbered(self, word: str) -> str:
+        """The kind of a name with digits before or behind it; empty where the rest is none."""
+        bare = word.strip("0123456789")
+        if len(bare) < 3 or not bare.isalpha() or bare in _DATED:
+            return ""
+        return self.whole(bare)
+
+    def whole(self, word: str) -> str:
+        """The kind of a name that is this word, or several written as one; empty where it is none or a word, too."""
+        if word in _WORDS_TOO:
+            return ""
+        return self.joined.get(word) or next((kind for key, kind in self.starts.get(word, ()) if len(key) == 1), "")
 
 
 class _Seen(dict[str, bool]):
@@ -327,6 +346,7 @@ class OwnerNames:
                 found.append(Found(said.starts[at], said.ends[done - 1], kind, "owner"))
         if ("-" in text or not text.isascii()) and _HYPHEN_LIKE.search(text):
             found += self._hyphenated(text, said)
+        found += self._spelled(text)
         if self._index.numbers:
             found += self._phones(text)
         return _joined_people(text, found)
@@ -350,6 +370,8 @@ class OwnerNames:
             return self._index.joined[word], at + 1
         if word in _WORDS_TOO:
             return None
+        if not word.isalpha() and (kind := self._index.numbered(word)):
+            return kind, at + 1
         first = text[said.starts[at]]
         if word[-1] == "s" and word[:-1] in starts and word[:-1] not in _WORDS_TOO and not first.islower():
             for key, kind in starts[word[:-1]]:
@@ -380,6 +402,21 @@ class OwnerNames:
             if whole in joined or kinds:
                 yield Found(said.starts[at], said.ends[at + 1], joined.get(whole) or kinds[0], "owner")
 
+    def _spelled(self, text: str) -> Iterator[Found]:
+        """Names letter by letter: `A n n a`, `M.i.a  B.e.r.g.e.r`."""
+        for run in _SPELLED.finditer(text):
+            if kind := self._said(run[0]):
+                yield Found(run.start(), run.end(), kind, "owner")
+                continue
+            for word in _SPELLED_WORD.finditer(run[0]):
+                start = 2 * (word[0][0] in "aAI" and not self._said(word[0]))  # "a", "I": a word before it
+                if kind := self._said(word[0][start:]):
+                    yield Found(run.start() + word.start() + start, run.start() + word.end(), kind, "owner")
+
+    def _said(self, run: str) -> str:
+        letters = fold("".join(_LETTER.findall(run)))
+        return self._index.whole(letters) if len(letters) > 2 else ""
+
     def _phones(self, text: str) -> Iterator[Found]:
         for run in _DIGITS.finditer(text):
             if re.sub(r"\D", "", run[0])[-7:] in self._index.numbers:
@@ -389,6 +426,10 @@ class OwnerNames:
                 yield Found(start, run.end(), "phone", "owner")
 
 
+_LETTER = re.compile(r"[^\W\d_]")
+_SPELLED = re.compile(r"(?<![^\W_])[^\W\d_](?:[ \t.,_*·-]{1,3}[^\W\d_](?![^\W_])){2,60}")
+_SPELLED_WORD = re.compile(r"[^\W\d_](?:[ .,_*·-][^\W\d_])*")
+"""Letters with one character between them: where words are apart, more is."""
 _DIGITS = re.compile(r"\d(?:[ ().\-/\u00a0]{0,2}\d){5,18}")
 _HYPHENS = "-\u2010\u2011\u2012\u2013"
 _HYPHEN_LIKE = re.compile(r"[-\u2010-\u2013](?:\r?\n|\w)")
