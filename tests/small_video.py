@@ -6,11 +6,13 @@ import datetime as dt
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Never
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hearth.config import Settings, parse_settings
+from hearth.errors import MissingExtraError
 from hearth.experts.senses import Activity, Box, Face, Frame, Movement, Pixels, Pose, Scene, TrackedBox
 from hearth.footage.indexing import Experts
 from hearth.footage.library import Library
@@ -58,18 +60,30 @@ def picture(at_s: float, walks: Sequence[Walk], size: tuple[int, int] = (WIDTH, 
 # ── Experts that know the colours ─────────────────────────────────────────────────────────────────────────
 
 
-class Colours(ScriptedExpert):
+def is_of(pixels: Pixels, colour: Sequence[int]) -> NDArray[np.bool_]:
+    """Where one of the three colours is."""
+    strong = int(np.argmax(colour))
+    others = [k for k in range(3) if k != strong]
+    return (pixels[:, :, strong] > 150) & (pixels[:, :, others[0]] < 100) & (pixels[:, :, others[1]] < 100)
+
+
+class Colours:
     """Finds people by their colour; tracks are numbered anew in every reading."""
 
-    def look(self, given: Iterable[Frame]) -> Iterator[Scene]:  # type: ignore[override]
-        first = len(self.given) * 1000
-        self.given.append("a reading")
+    card = ScriptedExpert.card
+
+    def __init__(self) -> None:
+        self.n_readings = 0
+
+    def look(self, given: Iterable[Frame]) -> Iterator[Scene]:
+        first = self.n_readings * 1000
+        self.n_readings += 1
         seen: dict[tuple[int, int, int], tuple[int, float]] = {}
         n = 0
         for frame in given:
             people = []
             for colour in (RED, GREEN, BLUE):
-                mask = (np.abs(frame.pixels.astype(int) - colour) < 70).all(axis=2)
+                mask = is_of(frame.pixels, colour)
                 if mask.sum() < 200:
                     continue
                 rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
@@ -83,38 +97,56 @@ class Colours(ScriptedExpert):
             yield Scene(frame, tuple(people))
 
 
-def vector_of(colour: Sequence[float]) -> np.ndarray[Any, np.dtype[np.float32]]:
+def vector_of(colour: Sequence[float]) -> NDArray[np.float32]:
     """Far apart for different colours, near for like ones."""
     vector = np.zeros(128, np.float32)
     vector[int(np.argmax(colour))] = 1.0
     return vector
 
 
-class FaceOfColour(ScriptedExpert):
-    def look(self, given: tuple[Frame, Box]) -> tuple[Face, ...]:  # type: ignore[override]
+class FaceOfColour:
+    card = ScriptedExpert.card
+
+    def look(self, given: tuple[Frame, Box]) -> tuple[Face, ...]:
         frame, box = given
-        self.given.append(frame.at_s)
         middle = frame.pixels[frame.pixels.shape[0] // 2, frame.pixels.shape[1] // 2]
         face = Box(box.left, box.top, box.right, box.top + box.height / 6)
         return (Face(face, vector_of(middle), 0.9),)
 
 
-class Upright(ScriptedExpert):
-    def look(self, given: tuple[Frame, Box]) -> Pose | None:  # type: ignore[override]
+class Upright:
+    card = ScriptedExpert.card
+
+    def look(self, given: tuple[Frame, Box]) -> Pose | None:
         _, box = given
         points = np.zeros((33, 4), np.float32)
         points[:, 0], points[:, 1], points[:, 3] = box.left, np.linspace(box.top, box.bottom, 33), 1.0
         return Pose(points)
 
 
-class Walking(ScriptedExpert):
-    def look(self, given: Movement) -> tuple[Activity, ...]:  # type: ignore[override]
-        self.given.append(given)
+class Walking:
+    card = ScriptedExpert.card
+
+    def look(self, given: Movement) -> tuple[Activity, ...]:
         return (Activity("walk", given.moments[0].at_s, given.moments[-1].at_s + 0.5, 0.8),)
 
 
 def experts() -> Experts:
-    return Experts(Colours(None), FaceOfColour(None), Upright(None), Walking(None))
+    return Experts(Colours(), FaceOfColour(), Upright(), Walking())
+
+
+class Absent:
+    """An expert whose package is not installed."""
+
+    card = ScriptedExpert.card
+
+    def look(self, given: object) -> Never:
+        raise MissingExtraError("finding people", "pip install 'hearth-agent[video]'")
+
+
+def absent() -> Experts:
+    one = Absent()
+    return Experts(one, one, one, one)
 
 
 # ── Homes with recordings ─────────────────────────────────────────────────────────────────────────────────
@@ -209,6 +241,7 @@ def write_video(
     with av.open(str(path), "w") as container:
         if created:
             container.metadata["creation_time"] = created
+        sound = container.add_stream("aac", rate=16000, layout="mono") if with_sound else None
         if with_pictures:
             stream = container.add_stream(codec, rate=rate)
             stream.width, stream.height = size
@@ -223,8 +256,7 @@ def write_video(
                     container.mux(packet)
             for packet in stream.encode():
                 container.mux(packet)
-        if with_sound:
-            sound = container.add_stream("aac", rate=16000, layout="mono")
+        if sound is not None:
             for k in range(int(duration_s * 16000) // 1024):
                 samples = av.AudioFrame.from_ndarray(np.zeros((1, 1024), np.float32), format="fltp", layout="mono")
                 samples.sample_rate, samples.pts = 16000, k * 1024

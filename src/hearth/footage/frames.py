@@ -167,8 +167,11 @@ def _opened(path: Path) -> Iterator[tuple[InputContainer, VideoStream]]:
         if stream.codec_context is None:
             raise ToolError(f"{str(path)!r}: its kind of video is not known to FFmpeg; convert it to H.264")
         width, height = stream.codec_context.width, stream.codec_context.height
-        if width * height > MAX_PIXELS:
-            raise ToolError(f"{str(path)!r} has pictures of {width} × {height}; expected at most {MAX_PIXELS} pixels")
+        if not 0 < width * height <= MAX_PIXELS:  # FFmpeg says 0 of what is more than it may decode
+            raise ToolError(
+                f"the pictures of {str(path)!r} have no size that can be decoded ({width} × {height}); expected at "
+                f"most {MAX_PIXELS} pixels"
+            )
         stream.codec_context.options = {"max_pixels": str(MAX_PIXELS)}
         yield container, stream
 
