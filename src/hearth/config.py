@@ -418,6 +418,8 @@ class MemoryKept(_Table):
     """Kinds of events that leave without a summary, with their days, as in `{observation = 14}`."""
     budget_mb: int = Field(default=500, ge=10)
     """The database and what is kept beside it take at most so many megabytes: older events are folded sooner for it."""
+    propose: bool = Field(default=False, strict=True)
+    """`hearth memory tend` lets the model in [models.language] read what was said and propose facts."""
 
 
 class Video(_Table):

@@ -46,7 +46,7 @@ from hearth.types import Label
 
 MAX_CHARACTERS = 4000
 """Of a longer text, only so much is read: a person does not say more at once, and what is pasted is not theirs."""
-_MAX_LENGTH = 300
+MAX_LENGTH = 300
 _WORD = re.compile(r"\w+")
 
 
@@ -58,7 +58,7 @@ def facts_in(text: str, now: dt.datetime, known: Known | None = None) -> tuple[R
     for statement, confidence, is_whole in statements(text[:MAX_CHARACTERS]):
         for read in reader.read(statement, is_whole):
             said = replace(read, confidence=round(read.confidence * confidence, 3))
-            if len(said.subject) + len(said.value) > _MAX_LENGTH:
+            if len(said.subject) + len(said.value) > MAX_LENGTH:
                 continue
             if read.relation == "birthday" or words.issuperset(_WORD.findall(read.value.casefold())):
                 found.setdefault((said.subject.casefold(), said.relation, said.value.casefold()), said)
@@ -257,9 +257,20 @@ def learn_from(facts: FactStore, told: Told, known: Known | None = None) -> tupl
     if told.kind in NEVER_READ:
         return ()
     known = known or Known()
+    return hold(facts, told, facts_in(told.text, told.at, known), known)
+
+
+def hold(
+    facts: FactStore, told: Told, reads: Iterable[Read], known: Known, *, by: Label | None = None
+) -> tuple[Fact, ...]:
+    """Hold true, or propose, what was read in what was told.
+
+    Args:
+        by: Who read it, where that is not these rules: it lowers the trust in the fact.
+    """
     is_owner = told.label.is_trusted and not told.person
     added: list[Fact] = []
-    for read in facts_in(told.text, told.at, known):
+    for read in reads:
         if not is_owner:
             if read.is_over or (read.subject == ME and not told.person):
                 continue
@@ -268,12 +279,15 @@ def learn_from(facts: FactStore, told: Told, known: Known | None = None) -> tupl
             _end(facts, read, told.at)
             continue
         label = told.label if not told.person or not told.label.is_trusted else _BY_OTHERS
+        reason = f"{told.person} said so" if told.person else "you said so"
+        if by is not None:
+            label, reason = label.join(by), f"a language model read it in what {told.person or 'you'} said"
         new = NewFact(
             *(read.subject, read.relation, read.value, read.since, None, read.confidence, label, (told.id,)),
-            reason=f"{told.person} said so" if told.person else "you said so",
+            reason=reason,
         )
         added.append(facts.add(new, told.at, is_proposed=read.confidence < LEAST_BELIEVED))
-        if is_owner and added[-1].is_believed:
+        if is_owner and added[-1].is_believed and by is None:
             _end_opposites(facts, read, told.at)
     return tuple(added)
 
