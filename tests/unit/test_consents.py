@@ -136,6 +136,15 @@ def test_an_agreement_ends_by_itself_or_by_being_taken_back(store: Store, consen
     assert Consents(store).all()[0].n_used == 1
 
 
+def test_what_is_taken_back_in_another_process_counts_at_once(store: Store, consents: Consents) -> None:
+    kept = consents.keep(PAY, values(), "allow", frozenset({"default"}), FIXED_NOW)
+    assert consents.find(PAY, values(), "default", FIXED_NOW) == kept
+    with Store.open(store.path) as elsewhere:  # `hearth policy consents revoke` while `hearth chat` runs
+        assert Consents(elsewhere).revoke(kept.number) == kept
+    assert consents.find(PAY, values(), "default", FIXED_NOW) is None
+    assert not consents.may_cover("pay", "default", FIXED_NOW)
+
+
 def test_it_says_what_it_covers(consents: Consents) -> None:
     kept = consents.keep(PAY, values(), "allow", frozenset({"default"}), FIXED_NOW)
     assert kept.said() == "pay(to = anna@example.org, ben@example.org, speed = slow, amount up to 20)"

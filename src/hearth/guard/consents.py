@@ -170,9 +170,12 @@ class Consents:
     def __init__(self, store: Store | None = None) -> None:
         self._store = store
         self._known: list[Consent] | None = None
+        self._version = -1
 
     def all(self) -> tuple[Consent, ...]:
-        """Every consent, also expired and revoked ones, oldest first."""
+        """Every consent, also expired and revoked ones, oldest first; what another process takes back counts at once."""
+        if self._store is not None and (version := self._store.query("PRAGMA data_version")[0][0]) != self._version:
+            self._known, self._version = None, version
         if self._known is None:
             rows = self._store.query("SELECT * FROM consent ORDER BY number") if self._store is not None else []
             self._known = [_read(row) for row in rows]

@@ -37,6 +37,8 @@ Role = Literal[
 ADDRESS_TYPES = frozenset({"EmailAddress", "PhoneNumber", "Account", "Handle", "PostalAddress"})
 """Values that say where something goes."""
 _NAME_WORDS = frozenset({"title", "subject", "name", "filename", "file_name", "label", "heading", "list"})
+_THING_WORDS = frozenset({"device", "scene"})
+"""Texts that name a thing of the house: whichever the request names, and no other."""
 AMOUNT_WORDS = frozenset({"amount", "price", "sum", "total"})
 _ADDRESS_WORDS = frozenset({"address", "street", "city"})
 _REPEAT_WORDS = frozenset({"repeat", "recurring", "recurrence", "frequency"})
@@ -91,7 +93,7 @@ def _role(name: str, type_name: str, is_sink: bool, effect: str, source: str) ->
         return "free"
     if kind == "PersonName" or (kind == "text" and low in _NAME_WORDS):
         return "name"
-    if type_name.strip().startswith("list[") and kind == "text":
+    if kind == "text" and (type_name.strip().startswith("list[") or low in _THING_WORDS):
         return "items"
     return "content" if kind in ("text", "any", "list[any]") else "target"
 
