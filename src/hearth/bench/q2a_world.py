@@ -162,7 +162,7 @@ class World:
                 camera=seen.camera,
                 room=rooms[seen.camera],
                 start=seen.start,
-                end=seen.end,
+                end=min(seen.end, now),
                 confidence=seen.confidence,
                 name=seen.name,
                 name_confidence=seen.confidence if seen.name else 0.0,
@@ -170,7 +170,7 @@ class World:
                 activity_confidence=seen.confidence if seen.activity else 0.0,
             )
             for number, seen in enumerate(self.file.seen)
-            if seen.end <= now
+            if seen.start < now
         ]
         return ScriptedFootage(tuple(self._recordings(now)), sightings)
 
