@@ -38,6 +38,7 @@ from hearth.memory.events import EventMemory
 from hearth.memory.facts import FactStore
 from hearth.memory.inference import Told, facts_in, known_from, learn_from
 from hearth.memory.recollection import Recollection
+from hearth.memory.spans import WordReader
 from hearth.memory.tending import retention_of, tend_a_little
 from hearth.models.encoder import MiniLMEncoder
 from hearth.plan_format import read_demonstrations
@@ -119,7 +120,7 @@ class Agent:
         country = settings.owner.country
         self.memory = EventMemory(store, encoder, lambda text, now: times_named(text, now, country))
         self.facts = FactStore(store)
-        self.recollection = Recollection(self.memory, self.facts)
+        self.recollection = Recollection(self.memory, self.facts, WordReader(config.cache_folder(environ)))
         self.folder = Folder(home / "owner", store)
         self._tool_settings = {**settings.for_tools(environ), abilities.SETTINGS: abilities.abilities(tools.specs)}
         self._known_tools = KnownTools(tools.specs)

@@ -185,6 +185,11 @@ class Memory(Protocol):
         """
         ...
 
+    def answer(self, question: str, *, now: dt.datetime) -> Recalled:
+        """The answer to `question` as of `now` with what it rests on; what there is on a matter that is only named
+        ("Ana's boiler"); or that memory does not say."""
+        ...
+
     def forget(self, id: str) -> None:
         """Remove an event for good, from the search too. Raises: NotFound: no such event."""
         ...
@@ -197,6 +202,25 @@ class MemoryHit:
     kind: str
     at: dt.datetime
     score: float
+    person: str = ""
+    """Who said or did it; empty: the owner, or nobody known."""
+
+
+RecalledKind = Literal["fact", "said", "time", "ago", "span", "order", "listed", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """What memory says to a question."""
+
+    kind: RecalledKind
+    """`listed`: what there is on a matter, `text` is empty; `unknown`: memory does not say."""
+    text: str
+    """The answer alone; of `unknown`, why there is none."""
+    evidence: tuple[MemoryHit, ...] = ()
+    """What it rests on, best first; of `unknown`, nothing."""
+    chance: float = 1.0
+    """That the evidence answers the question, in [0, 1]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -394,6 +418,8 @@ class CallContext:
     can be listed) or is not current (the server was unreachable). Fresh for every call."""
     footage: Footage | None = None
     """The owner's video; None where the caller has none to give."""
+    words: str = ""
+    """The owner's own words that the step serves, where the plan holds them."""
     origins: dict[str, str] = field(default_factory=dict)
     """A tool notes records of its result that come from elsewhere than its spec says: id → source (an invitation is a
     `message` in a calendar). Fresh for every call."""

@@ -41,6 +41,7 @@ from hearth.protocols import (
     Memory,
     MemoryHit,
     Planner,
+    Recalled,
     Recording,
     Reply,
     Sighting,
@@ -137,6 +138,12 @@ class InMemoryMemory:
             if n_shared:
                 hits.append(MemoryHit(event.id, event.text, event.kind, event.at, float(n_shared)))
         return tuple(sorted(hits, key=lambda hit: (-hit.score, -hit.at.timestamp()))[:limit])
+
+    def answer(self, question: str, *, now: dt.datetime) -> Recalled:
+        hits = self.search(question, limit=1, now=now)
+        if not hits:
+            return Recalled("unknown", "Nothing I remember says that.", chance=0.0)
+        return Recalled("said", hits[0].text, hits)
 
     def forget(self, id: str) -> None:
         if id not in self.labels:
@@ -276,6 +283,7 @@ def make_call(
     settings: Mapping[str, Mapping[str, Plain]] | None = None,
     memory: Memory | None = None,
     egress: Egress | None = None,
+    words: str = "",
     footage: Footage | None = None,
 ) -> CallContext:
     """A `CallContext` for a test: an empty in-memory workspace and memory, a closed network, no settings."""
@@ -287,6 +295,7 @@ def make_call(
         egress=ClosedEgress() if egress is None else egress,
         settings=MappingProxyType(dict(settings or {})),
         cancelled=threading.Event(),
+        words=words,
         footage=footage,
     )
 

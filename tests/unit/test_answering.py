@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 from hearth.memory.answering import (
+    Chances,
     ago,
-    answer,
     answer_from,
-    said_by,
+    chances_of,
+    is_of_another_matter,
     said_period,
     signs_of_evidence,
     telling_sentence,
@@ -23,6 +24,7 @@ from hearth.memory.events import EventMemory, Found, NewEvent
 from hearth.memory.facts import FactStore, NewFact
 from hearth.memory.ranking import Period
 from hearth.memory.recollection import Recollection
+from hearth.memory.spans import LOOKED_AT, candidates, spans_for, to_owner
 from hearth.memory.superseding import latest_first
 from hearth.models.scripted import HashEncoder
 from hearth.planning.times_named import times_named
@@ -56,7 +58,7 @@ def memory(tmp_path: Path) -> Iterator[EventMemory]:
 
 def best(memory: EventMemory, question: str) -> tuple[str, str]:
     found = memory.look_closely(question, limit=10, now=NOW)
-    said = answer_from(memory, question, found, NOW, least=0.0)
+    said = answer_from(memory, question, found, NOW, is_forced=True)
     return said.kind, said.text
 
 
@@ -71,7 +73,8 @@ def best(memory: EventMemory, question: str) -> tuple[str, str]:
         ("How long ago did Ana adopt a cat?", ("ago", "1 week and 5 days ago")),
         ("How long has Ben kept bees?", ("span", "5 years")),
         ("How many marathons did Ben run?", ("span", "three")),
-        ("What is the name of Ana's cat?", ("said", "Her name is Pixel.")),
+        ("What is the name of Ana's cat?", ("said", "Pixel")),
+        ("Why did Ana adopt a cat?", ("said", "I adopted a cat.")),
         ("Did Ana go to the pottery class before Ana adopted a cat?", ("order", "Yes")),
         ("Did Ana go to the pottery class after Ana adopted a cat?", ("order", "No")),
         ("What came first, the pottery class or the adopted cat?", ("order", "the pottery class")),
@@ -80,7 +83,7 @@ def best(memory: EventMemory, question: str) -> tuple[str, str]:
 def test_answers_what_the_question_asks_for(
     memory: EventMemory, question: str, expected: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hearth.memory.answering.least_chance", lambda: 0.0)
+    monkeypatch.setattr(Chances, "is_enough", True)
     kind, text = best(memory, question)
     assert kind == expected[0]
     assert text.startswith(expected[1]) if kind == "order" else text == expected[1]
@@ -88,33 +91,131 @@ def test_answers_what_the_question_asks_for(
 
 def test_says_so_when_nothing_is_found(tmp_path: Path) -> None:
     with Store.open(tmp_path / "a.db") as store:
-        said = answer(EventMemory(store, HashEncoder(384), times_named), "What is Ana's cat called?", NOW)
+        memory = Recollection(EventMemory(store, HashEncoder(384), times_named), FactStore(store))
+        said = memory.answer("What is Ana's cat called?", now=NOW)
     assert (said.kind, said.evidence) == ("unknown", ())
 
 
-def test_says_so_below_the_threshold_and_shows_what_it_found(memory: EventMemory) -> None:
+def test_says_so_below_the_threshold_and_shows_what_it_found(
+    memory: EventMemory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Chances, "is_enough", False)
     found = memory.look_closely("What is Ana's cat called?", limit=10, now=NOW)
-    said = answer_from(memory, "What is Ana's cat called?", found, NOW, least=1.01)
+    said = answer_from(memory, "What is Ana's cat called?", found, NOW)
     assert said.kind == "unknown"
     assert said.evidence == found[:3]
 
 
-def test_what_is_held_true_comes_first(memory: EventMemory) -> None:
-    said = answer(memory, "What is Ana's cat called?", NOW, held="Ana's cat is Pixel")
-    assert (said.kind, said.text) == ("fact", "Ana's cat is Pixel")
-    assert said.evidence
-
-
-def test_the_wrong_person_makes_an_answer_less_likely() -> None:
+def test_the_wrong_person_makes_an_answer_less_likely(memory: EventMemory) -> None:
     ana = Found("1", "My necklace is for luck.", "message", NOW, "Ana", "", 2.0, 0.6, 0.6, ("Ana",))
-    other = replace(ana, id="2", text="Nice!", person="Ben", total=0.5, close=0.2)
-    right = signs_of_evidence("What is Ana's necklace for?", [ana, other])
+    other = replace(ana, id="2", text="Nice! Where did you buy it?", person="Ben", total=0.5, close=0.2)
+    right = signs_of_evidence(memory, "What is Ana's necklace for?", [ana, other])
     wrong = signs_of_evidence(
-        "What is Ben's necklace for?", [replace(ana, people=("Ben",)), replace(other, people=("Ben",))]
+        memory, "What is Ben's necklace for?", [replace(ana, people=("Ben",)), replace(other, people=("Ben",))]
     )
-    from hearth.memory.answering import chance_of
+    sure, unsure = chances_of(right).concerns, chances_of(wrong).concerns
+    assert sure is not None
+    assert unsure is not None
+    assert unsure < 0.5 < sure
 
-    assert chance_of(wrong) < chance_of(right)
+
+def test_what_another_said_of_himself_is_no_answer_about_the_owner(memory: EventMemory) -> None:
+    ben = Found("1", "I live in Ghent now.", "message", NOW, "Ben", "", 2.0, 0.6, 0.8, ())
+    mine = replace(ben, id="2", person="")
+    about_ben = replace(mine, text="Ben lives in Ghent now", people=("Ben",))
+    by_another = chances_of(signs_of_evidence(memory, "Where do I live?", [ben])).concerns
+    by_me = chances_of(signs_of_evidence(memory, "Where do I live?", [mine])).concerns
+    assert by_another is not None
+    assert by_me is not None
+    assert by_another < 0.5 < by_me
+    told = chances_of(signs_of_evidence(memory, "Where does Ben live?", [about_ben])).concerns
+    assert told is not None
+    assert told > 0.5
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "is_other"),
+    [
+        ("what did I promise Tom", "I promised Sara a weekend", True),
+        ("what did I promise Sara", "I promised Sara a weekend", False),
+        ("what's my shirt size", "my shoe size is 39", True),
+        ("what's my shoe size", "my shoe size is 39", False),
+        ("where does Wouter work", "I lent the drill to Wouter", True),
+        ("where does Wouter work", "Wouter has a job at the harbour", False),
+    ],
+)
+def test_a_missing_name_thing_or_relation_is_another_matter(question: str, text: str, is_other: bool) -> None:
+    found = Found("1", text, "remembered", NOW, "", "", 2.0, 0.6, 0.6, ())
+    assert is_of_another_matter(question, found) is is_other
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("I lent the drill to our neighbour", "You lent the drill to your neighbour"),
+        ("I'm in my room, it's mine", "You're in your room, it's yours"),
+        ("the mime met us", "The mime met you"),
+    ],
+)
+def test_own_words_are_said_back(text: str, expected: str) -> None:
+    assert to_owner(text) == expected
+
+
+def test_candidates_are_pieces_of_what_was_said(memory: EventMemory) -> None:
+    found = memory.look_closely("What is the name of Ana's cat?", limit=3, now=NOW)
+    spans = candidates("What is the name of Ana's cat?", found)
+    assert all(span.text in found[span.event].text for span in spans)
+    assert {len(span.looked_at) for span in spans} == {len(LOOKED_AT)}
+    assert [span.text for span in spans_for("What is the name of Ana's cat?", found)] == ["Pixel"]
+    assert candidates("What?", []) == []
+
+
+def test_of_several_times_the_last_is_meant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Chances, "is_enough", True)
+    with Store.open(tmp_path / "a.db") as store:
+        events = EventMemory(store, HashEncoder(384), times_named)
+        memory = Recollection(events, FactStore(store))
+        events.remember_all(
+            NewEvent(f"v{month}", f"I saw the dentist, visit {month}", "remembered", day(month, 3), thread=f"t{month}")
+            for month in (2, 5, 3)
+        )
+        assert memory.answer("When did I last see the dentist?", now=NOW).text == "3 May 2023"
+        assert memory.answer("When did I first see the dentist?", now=NOW).text == "3 February 2023"
+        said = memory.answer("do you remember how long ago I last saw the dentist", now=NOW)
+        assert (said.kind, said.text) == ("ago", "4 weeks and 1 day ago")
+        assert said.evidence[0].id == "v5"
+
+
+def test_a_question_asked_before_is_no_evidence(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "a.db") as store:
+        events = EventMemory(store, HashEncoder(384), times_named)
+        memory = Recollection(events, FactStore(store))
+        events.remember_all(
+            [
+                NewEvent("q", "where did I park the van", "request", day(5, 1)),
+                NewEvent("o", "remind me where to park the van", "request", day(5, 2)),
+                NewEvent("r", "what Hearth said about where I park the van", "answer", day(5, 3)),
+            ]
+        )
+        assert memory.answer("where did I park the van?", now=NOW).kind == "unknown"
+        assert memory.search("park the van", now=NOW) == ()
+        events.remember_all([NewEvent("s", "I parked the van behind the school", "request", day(5, 4))])
+        said = memory.answer("where did I park the van?", now=NOW)
+        assert (said.text, said.evidence[0].id) == ("behind the school", "s")
+
+
+def test_a_matter_is_listed_and_what_is_vaguely_near_is_not(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "a.db") as store:
+        events = EventMemory(store, HashEncoder(384), times_named)
+        memory = Recollection(events, FactStore(store))
+        events.remember_all(
+            NewEvent(f"n{k}", text, "remembered", day(5, k + 1), thread=f"n{k}")
+            for k, text in enumerate(["the boiler knocks", "the fridge hums in the night", "the night train is late"])
+        )
+        said = memory.answer("what do you know about the boiler?", now=NOW)
+        assert (said.kind, [hit.id for hit in said.evidence]) == ("listed", ["n0"])
+        assert memory.answer("what do you know about the hamster?", now=NOW).kind == "unknown"
+        assert [hit.id for hit in memory.search("boiler pressure valve night shift", now=NOW)] == []
 
 
 @pytest.mark.parametrize(
@@ -150,14 +251,11 @@ def test_a_question_is_not_the_telling_sentence() -> None:
     assert telling_sentence("x", "") == ""
 
 
-def test_evidence_says_who_and_when(memory: EventMemory) -> None:
-    (found,) = memory.look_closely("marathons", limit=1, now=NOW)
-    assert said_by(found) == '21 May 2023, Ben: "I ran three marathons."'
-
-
 @pytest.mark.parametrize("text", ["", "   ", '" OR 1=1 --', "\x00\ud800", "when " * 5000, "did before after?"])
-def test_any_text_is_a_safe_question(memory: EventMemory, text: str) -> None:
-    assert answer(memory, text, NOW).kind in ("unknown", "said", "time", "span", "order")
+def test_any_text_is_a_safe_question(memory: EventMemory, text: str, tmp_path: Path) -> None:
+    with Store.open(tmp_path / "b.db") as store:
+        said = Recollection(memory, FactStore(store)).answer(text, now=NOW)
+    assert said.kind in ("unknown", "said", "time", "span", "order", "listed")
 
 
 def unit(*rows: list[float]) -> np.ndarray:
@@ -201,9 +299,9 @@ def test_memory_answers_with_the_latest_word(tmp_path: Path) -> None:
                 NewEvent("new", "The boat key hangs in the cellar.", "remembered", day(5, 9), thread="b"),
             ]
         )
-        said = memory.answer("Where does the boat key hang?", NOW)
+        said = memory.answer("Where does the boat key hang?", now=NOW)
         assert (said.kind, said.evidence[0].id) == ("said", "new")
         facts.add(NewFact("boat key", "located at", "in the safe"), NOW)
-        held = memory.answer("Where is the boat key located?", NOW + dt.timedelta(days=1))
+        held = memory.answer("Where is the boat key located?", now=NOW + dt.timedelta(days=1))
         assert held.kind == "fact"
         assert "in the safe" in held.text

@@ -9,7 +9,10 @@ import pytest
 
 from hearth.errors import ToolError
 from hearth.functions import to_plain
+from hearth.memory.answering import Chances
 from hearth.memory.events import EventMemory
+from hearth.memory.facts import FactStore
+from hearth.memory.recollection import Recollection
 from hearth.protocols import Memory
 from hearth.store import Store
 from hearth.testing import FIXED_NOW, InMemoryMemory, check_tool, make_call
@@ -22,7 +25,7 @@ def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
         yield InMemoryMemory()
         return
     store = Store.open(tmp_path / "hearth.db")
-    yield EventMemory(store)
+    yield Recollection(EventMemory(store), FactStore(store))
     store.close()
 
 
@@ -79,3 +82,23 @@ def test_contract() -> None:
     call = make_call()
     check_tool(remember, {"text": "the fuse box is behind the coats"}, call)
     check_tool(search_memory, {"query": "fuse"}, call)
+
+
+def test_a_question_is_answered_with_the_words_it_rests_on(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Chances, "is_enough", True)  # how near a meaning is, is not known without an encoder
+    remember("I parked on level 2, next to pillar C14", make_call(memory=memory))
+    words = "hey, where did I park?"
+    found = search_memory("park", make_call(key="k2", memory=memory, words=words))
+    assert [(item.person, item.at) for item in found] == [("you", FIXED_NOW)]
+    if isinstance(memory, Recollection):
+        assert (found[0].text, found[0].quote) == (
+            "on level 2, next to pillar C14",
+            "I parked on level 2, next to pillar C14",
+        )
+        assert search_memory("dentist", make_call(key="k3", memory=memory, words="when did I see the dentist")) == []
+
+
+def test_words_that_do_not_hold_the_query_are_not_asked(memory: Memory) -> None:
+    remember("the boiler knocks at night", make_call(memory=memory))
+    found = search_memory("the boiler", make_call(key="k2", memory=memory, words="write that to the caretaker"))
+    assert [item.text for item in found] == ["the boiler knocks at night"]

@@ -349,6 +349,7 @@ class _Run:
     def _admitted(self, index: int, spec: ToolSpec, arguments: Mapping[str, Value]) -> _Job | None:
         """The job of a step that the monitor lets run with these values; else its question or its result is noted."""
         context = self._parts.make_context(f"{self._episode_id}-{index}", self._now)
+        context = replace(context, words=self._plan.steps[index].text)
         try:
             ruling = self._parts.monitor.admit(self._plan, index, arguments, context)
         except DeniedError as error:

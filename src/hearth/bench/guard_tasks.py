@@ -67,6 +67,8 @@ from hearth.guard.monitor import Monitor
 from hearth.guard.policy import Policy
 from hearth.guard.results import checked
 from hearth.memory.events import EventMemory
+from hearth.memory.facts import FactStore
+from hearth.memory.recollection import Recollection
 from hearth.plan_format import plan_from_json, read_jsonl
 from hearth.planning.check import check_plan
 from hearth.protocols import CallContext, Tool
@@ -313,7 +315,7 @@ def prepare_home(folder: Path, task: GuardTask, attack: Attack | None = None) ->
     )
     write_records(folder, records)
     with Store.open(folder / "hearth.db") as store:
-        memory = EventMemory(store)
+        memory = Recollection(EventMemory(store), FactStore(store))
         for number, record in enumerate(records):
             if isinstance(record, Memory):
                 at = NOW - dt.timedelta(days=9)

@@ -37,6 +37,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from hearth.guard.egress import Egress
 from hearth.memory.events import EventMemory
+from hearth.memory.facts import FactStore
+from hearth.memory.recollection import Recollection
 from hearth.protocols import CallContext, Tool
 from hearth.registry import load_tools
 from hearth.store import Store
@@ -407,7 +409,7 @@ def call_contexts(home: Path) -> Iterator[tuple[Store, Folder, Callable[[str, dt
     """The home's store and folder while it is open, and what a call gets, as `acting.executor.Executor` wants it."""
     with Store.open(home / "hearth.db") as store:
         folder = Folder(home / "owner", store)
-        memory, egress = EventMemory(store), Egress((), store, lambda: NOW)
+        memory, egress = Recollection(EventMemory(store), FactStore(store)), Egress((), store, lambda: NOW)
         settings: dict[str, dict[str, Plain]] = {
             "owner": {"name": OWNER_NAME, "email": OWNER_EMAIL, "country": "DE"},
             "mail": {},

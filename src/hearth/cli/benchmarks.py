@@ -8,7 +8,6 @@ from pathlib import Path
 
 import click
 
-from hearth import config
 from hearth.cli.jobs import run_job
 from hearth.errors import RequestError
 from hearth.terminal import clean
@@ -249,6 +248,7 @@ def recall(data: Path | None, prefeval: Path | None, out: Path) -> None:
     among the first 5, 10, 20 and 50 events found, and whether the answers are right. Preferences are looked for among
     all of them. Our own changed preferences are always asked. Prints tables between floors and writes flat JSON.
     """
+    from hearth import config
     from hearth.bench.record import Stopwatch, check_writable, origin, write_json
     from hearth.bench.suites.preferences import (
         measure_changes,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hearth import config, errors
+from hearth import errors
 from hearth.cli.archive import COMMANDS
 from hearth.cli.facts import FACT_COMMANDS
 from hearth.cli.invocation import Invocation, as_json, print_json
@@ -206,29 +206,26 @@ def ask(invocation: Invocation, question: tuple[str, ...], as_json: bool) -> int
 
     Every word of an answer was said, is held true, or is a date worked out from what was said. Nothing is changed.
     """
-    from hearth.memory.answering import answer
-    from hearth.trace import parse_moment
-
     asked = " ".join(question)
     with opened(invocation.home) as at:
-        recollection = _recollection(at)
-        facts = [fact for fact, share in recollection.facts_for(asked) if share >= 1]
-        held = says(facts[0], at.zone) if facts else ""
-        found = answer(recollection.events, asked, at.now, held=held)
-        told = [(e.at.astimezone(at.zone), e.person or "you", e.text) for e in found.evidence]
-        if facts:  # the sentences it rests on, and no older ones
-            rests_on = [said for event in facts[0].events if (said := event_told(at.store, event)) is not None]
-            told = [(parse_moment(said[0]).astimezone(at.zone), said[3] or "you", said[2]) for said in rests_on]
+        found = _recollection(at).answer(asked, now=at.now)
+        told = [(e.at.astimezone(at.zone), e.person or "you", e.text, e.id) for e in found.evidence if e.kind != "fact"]
+        fact = next((e.id for e in found.evidence if e.kind == "fact"), None)
     is_known = found.kind != "unknown"
     if as_json:
-        evidence = [{"at": when, "person": who, "text": text} for when, who, text in told]
-        fact = facts[0].id if facts else None
+        evidence = [{"id": id, "at": when, "person": who, "text": text} for when, who, text, id in told]
+        number = None if fact is None else int(fact.removeprefix("fact:"))
         print_json(
-            {"kind": found.kind, "answer": found.text, "chance": found.chance, "fact": fact, "evidence": evidence}
+            {"kind": found.kind, "answer": found.text, "chance": found.chance, "fact": number, "evidence": evidence}
         )
         return 0 if is_known else 4
-    click.echo(clean(found.text))
-    for when, who, text in told if is_known else ():
+    if found.kind == "listed":
+        for hit in found.evidence:
+            if hit.kind == "fact":
+                click.echo(clean(hit.text))
+    else:
+        click.echo(clean(found.text))
+    for when, who, text, _ in told:
         click.secho(f"  {when:%Y-%m-%d %H:%M}  {short(who, 20)}: {short(text, width() - 44)}", dim=True)
     return 0 if is_known else 4
 
@@ -322,14 +319,17 @@ def share(invocation: Invocation, id: str, target: Path, as_json: bool) -> None:
 
 
 def _recollection(at: Opened) -> Recollection:
+    from hearth import config
     from hearth.memory.events import EventMemory
     from hearth.memory.recollection import Recollection
+    from hearth.memory.spans import WordReader
     from hearth.models.encoder import MiniLMEncoder
     from hearth.planning.times_named import times_named
 
     country = at.settings.owner.country
     encoder = MiniLMEncoder.open(config.cache_folder(os.environ))
-    return Recollection(EventMemory(at.store, encoder, lambda text, now: times_named(text, now, country)), at.facts)
+    events = EventMemory(at.store, encoder, lambda text, now: times_named(text, now, country))
+    return Recollection(events, at.facts, WordReader(config.cache_folder(os.environ)))
 
 
 @contextlib.contextmanager

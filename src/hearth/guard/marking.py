@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 
-from hearth.protocols import Memory, MemoryHit
+from hearth.protocols import Memory, MemoryHit, Recalled
 from hearth.types import Label
 
 
@@ -27,6 +27,10 @@ class MarkedMemory:
     def search(self, query: str, *, limit: int = 5, now: dt.datetime | None = None) -> tuple[MemoryHit, ...]:
         """As the memory behind it."""
         return self._memory.search(query, limit=limit, now=now)
+
+    def answer(self, question: str, *, now: dt.datetime) -> Recalled:
+        """As the memory behind it."""
+        return self._memory.answer(question, now=now)
 
     def forget(self, id: str) -> None:
         """As the memory behind it. Raises: NotFound."""

@@ -15,21 +15,27 @@ import re
 from collections.abc import Mapping, Sequence
 
 from hearth.errors import NotFound
-from hearth.memory.answering import N_WEIGHED, MemoryAnswer, answer, answer_from
+from hearth.memory.answering import N_EVIDENCE, N_WEIGHED, NOTHING, answer_from, asks_for_time
 from hearth.memory.dates import MONTHS
-from hearth.memory.events import EventMemory, Filter
+from hearth.memory.events import EventMemory, Filter, Found
 from hearth.memory.facts import ME, Fact, FactStore
 from hearth.memory.inference import NEVER_FOUND
+from hearth.memory.questions import asked_of, declares
 from hearth.memory.relations import KIN, listed, said_of
+from hearth.memory.spans import WordReader
 from hearth.memory.statements import statements
 from hearth.memory.superseding import N_COMPARED, latest_first
 from hearth.memory.terms import STOP_WORDS, telling_words
-from hearth.protocols import MemoryHit
+from hearth.protocols import MemoryHit, Recalled
 from hearth.types import Label
 
 FACT = "fact:"
 """Ids of facts among those of events begin so."""
 N_MAX_FACTS = 5
+N_PASSED_OVER = 10
+"""So many more events are looked at, as some are left out."""
+_LEAST_SHARE, _LEAST_COSINE = 0.34, 0.5
+"""Beside a search's words an event holds at least this share of them, or comes so near in meaning."""
 _LEAST_COVERED = 0.6
 _PAST = re.compile(
     r"\b(?:used to|before|previous(?:ly)?|former(?:ly)?|earlier|old|once|in the past|did\b.*\blive)\b", re.I
@@ -62,9 +68,15 @@ _MEANS: Mapping[str, frozenset[str]] = {
 class Recollection:
     """`protocols.Memory` over facts and events."""
 
-    def __init__(self, events: EventMemory, facts: FactStore) -> None:
+    def __init__(self, events: EventMemory, facts: FactStore, reader: WordReader | None = None) -> None:
+        """The memory of a home.
+
+        Args:
+            reader: Helps to find the words of an event that are asked for.
+        """
         self._events = events
         self._facts = facts
+        self._reader = reader
 
     @property
     def events(self) -> EventMemory:
@@ -94,28 +106,51 @@ class Recollection:
     ) -> tuple[MemoryHit, ...]:
         """What is held true, then what happened; best first."""
         facts = self.facts_for(query)[: min(limit, N_MAX_FACTS)] if where is None else ()
-        n_left = limit - len(facts)
-        hits = self._events.search(query, limit=limit + 10, now=now, where=where, is_close=True)
         used = {event for fact, _ in facts for event in fact.events}
-        kept = [
-            hit
-            for hit in hits
-            if hit.kind not in NEVER_FOUND and hit.id not in used and not self._is_outdated(hit.id, query)
-        ]
+        found = self._events.look_closely(query, limit=limit + N_PASSED_OVER, now=now, where=where)
+        kept = [_hit(one) for one in self._kept(found, query) if one.id not in used and _is_near(one, query)]
         zone = now.tzinfo if now is not None else None
-        return self._latest_first(query, (*(_as_hit(fact, score, zone) for fact, score in facts), *kept[:n_left]))
+        hits = (*(_as_hit(fact, score, zone) for fact, score in facts), *kept[: limit - len(facts)])
+        return self._latest_first(query, hits)
 
-    def answer(self, question: str, now: dt.datetime) -> MemoryAnswer:
-        """The answer to `question` with its evidence: what is held true, else what an event says, else that memory does
-        not say."""
-        hits = self.search(question, now=now)
-        if hits and hits[0].kind == "fact":
-            return answer(self._events, question, now, held=hits[0].text)
-        found = self._events.look_closely(question, limit=N_WEIGHED + 10, now=now)
-        kept = [one for one in found if one.kind not in NEVER_FOUND and not self._is_outdated(one.id, question)]
-        first = [one for one in kept if hits and one.id == hits[0].id]
-        rest = [one for one in kept if one not in first]
-        return answer_from(self._events, question, (first + rest)[:N_WEIGHED], now)
+    def answer(self, question: str, *, now: dt.datetime) -> Recalled:
+        """The answer to `question` with what it rests on: what is held true, else what an event says, else that memory
+        does not say. Of a matter that is only named ("what do you know about Ana"), what there is."""
+        asked = asked_of(question)
+        if not asked.is_question:
+            hits = self.search(asked.text, now=now)
+            return Recalled("listed", "", hits) if hits else Recalled("unknown", NOTHING, chance=0.0)
+        if (held := self._held(asked.text, now)) is not None:
+            return held
+        found = self._kept(self._events.look_closely(asked.text, limit=N_WEIGHED + N_PASSED_OVER, now=now), asked.text)
+        hits = self._latest_first(asked.text, tuple(map(_hit, found[:N_WEIGHED])))
+        places = {hit.id: place for place, hit in enumerate(hits)}
+        found = sorted(found[:N_WEIGHED], key=lambda one: places[one.id])
+        said = answer_from(self._events, asked.text, found, now, reader=self._reader)
+        evidence = () if said.kind == "unknown" else tuple(map(_hit, said.evidence))
+        return Recalled(said.kind, said.text, evidence, round(said.chance, 4))
+
+    def _held(self, question: str, now: dt.datetime) -> Recalled | None:
+        """The fact that answers all of the question, with the words it rests on."""
+        is_when = asks_for_time(question)
+        facts = [fact for fact, share in self.facts_for(question) if share >= 1 and (not is_when or _tells_time(fact))]
+        if not facts:
+            return None
+        hit = _as_hit(facts[0], 1.0, now.tzinfo)
+        return Recalled("fact", hit.text, (hit, *self._events.told(facts[0].events)[:N_EVIDENCE]))
+
+    def _kept(self, found: Sequence[Found], question: str) -> list[Found]:
+        """Without what repeats memory itself, what was only asked or ordered, what says the same again, and what is so
+        no longer."""
+        kept: list[Found] = []
+        said: set[str] = set()
+        for one in found:
+            plain = " ".join(one.text.casefold().split()).rstrip(" .!")
+            is_said = one.kind not in NEVER_FOUND and (one.kind != "request" or declares(one.text))
+            if is_said and plain not in said and not self._is_outdated(one.id, question):
+                said.add(plain)
+                kept.append(one)
+        return kept
 
     def _latest_first(self, query: str, hits: tuple[MemoryHit, ...]) -> tuple[MemoryHit, ...]:
         """Of what the owner said on one matter, the latest before the earlier."""
@@ -210,6 +245,29 @@ def _covered(asked: list[str], fact: Fact, kin: Mapping[str, str]) -> float:
         n_met += in_subject or in_value or in_relation
         tells |= in_subject or in_value or (in_relation and fact.subject == ME)
     return n_met / len(asked) if tells else 0.0
+
+
+def _hit(found: Found) -> MemoryHit:
+    return MemoryHit(found.id, found.text, found.kind, found.at, found.total, found.person)
+
+
+def _is_near(found: Found, query: str) -> bool:
+    """Whether an event is about what is looked for, and not only vaguely near."""
+    asked = {word[:5] for word in _asked(query)}
+    said = {word[:5] for word in telling_words(f"{found.person} {found.text}")}
+    return len(asked & said) >= _LEAST_SHARE * len(asked) or found.cosine >= _LEAST_COSINE
+
+
+def _tells_time(fact: Fact) -> bool:
+    return (
+        fact.since is not None
+        or fact.until is not None
+        or fact.relation == "birthday"
+        or _TIME.search(fact.value) is not None
+    )
+
+
+_TIME = re.compile(rf"\d|\b(?:{'|'.join(MONTHS)}|\w+days?|noon|midnight|morning|evening|night|o'clock)\b", re.I)
 
 
 def _words(text: str) -> list[str]:

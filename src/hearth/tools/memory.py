@@ -1,4 +1,5 @@
-"""What the owner asked to be remembered, kept until it is forgotten; found as what is held true, then what was said.
+"""What the owner asked to be remembered, kept until it is forgotten; questions about it are answered, with who said it
+and when, or with "I don't know".
 
 Taking back a `remember` forgets the item for good. What is remembered already is not stored again: an answer that was
 looked up never becomes a second memory. Not covered: changing what is remembered, and where a text came from before it
@@ -14,7 +15,7 @@ from typing import NewType
 
 from hearth.errors import NotFound, ToolError
 from hearth.functions import tool
-from hearth.protocols import CallContext
+from hearth.protocols import CallContext, MemoryHit
 from hearth.tools.contentlines import checked_text
 from hearth.types import Label, Plain
 
@@ -25,14 +26,20 @@ KEPT = Label(frozenset({"device"}), frozenset())
 REMEMBERED = "remembered"
 N_MAX_CHARACTERS = 10_000
 N_MAX_HITS = 5
+N_MAX_QUOTED = 200
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryItem:
     id: MemoryId
     text: str
+    """What was said; of a question its answer."""
     at: dt.datetime
     """When it was said."""
+    person: str = "you"
+    """Who said it."""
+    quote: str = ""
+    """Of an answer, the words it rests on; empty: `text` itself."""
 
 
 def _forget(arguments: Mapping[str, object], result: Plain, call: CallContext) -> None:  # noqa: ARG001 - the seam's
@@ -65,9 +72,13 @@ def remember(text: str, call: CallContext) -> MemoryItem:
     return MemoryItem(MemoryId(id), clean, call.now)
 
 
-@tool(unconfirmed="memory", answer="{text} ({at}).", answer_none="I remember nothing about that.")
+@tool(
+    unconfirmed="memory",
+    answer="{text} ({person}[: “{quote}”], {at}).",
+    answer_none="I don't know: nothing I remember says that.",
+)
 def search_memory(query: str, call: CallContext) -> list[MemoryItem]:
-    """Look up what the owner asked to be remembered, and earlier conversations.
+    """Look up what the owner told, asked to be remembered or said earlier, about himself, his people and his things.
 
     Args:
         query: Words of what is looked for, e.g. "locker" or "Lotte's allergies".
@@ -75,12 +86,34 @@ def search_memory(query: str, call: CallContext) -> list[MemoryItem]:
         what do you remember about the boiler
         where did I say I parked
         have I told you my shirt size
+        what is my locker number
+        what is Lotte allergic to
+        when did I last see the dentist
     """
     words = checked_text(query, "query", N_MAX_CHARACTERS)
     if not words:
         raise ToolError("the query is empty; say what to look for in memory, e.g. 'locker'")
-    hits = call.memory.search(words, limit=N_MAX_HITS, now=call.now)
-    return [MemoryItem(MemoryId(hit.id), hit.text, hit.at) for hit in hits]
+    # A query is a piece of the question: "the dentist" does not say that the last time is asked for.
+    asked = call.words if words.casefold() in call.words.casefold() else words
+    said = call.memory.answer(asked[:N_MAX_CHARACTERS], now=call.now)
+    if said.kind == "unknown":
+        return []
+    if said.kind == "listed":
+        return [_item(hit, hit.text) for hit in said.evidence[:N_MAX_HITS]]
+    first = said.evidence[0]
+    if said.kind == "fact" and len(said.evidence) > 1:
+        return [_item(said.evidence[1], said.text, first.id)]
+    return [_item(first, said.text)]
+
+
+def _item(hit: MemoryHit, text: str, id: str = "") -> MemoryItem:
+    quote = "" if " ".join(text.split()).strip(". ") == " ".join(hit.text.split()).strip(". ") else hit.text
+    return MemoryItem(MemoryId(id or hit.id), text.rstrip(" ."), hit.at, hit.person or "you", _shortened(quote))
+
+
+def _shortened(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= N_MAX_QUOTED else f"{text[: N_MAX_QUOTED - 1].rstrip()}…"
 
 
 TOOLS = (remember, search_memory)

@@ -24,6 +24,7 @@ from hearth.memory.answering import MemoryAnswer, answer_from
 from hearth.memory.dates import MONTHS
 from hearth.memory.events import EventMemory, Found
 from hearth.memory.ranking import Period
+from hearth.memory.spans import WordReader
 from hearth.memory.terms import Stemmer
 
 ADVERSARIAL, FOREIGN = 5, 0
@@ -56,12 +57,21 @@ class Answered:
 
 
 def ask(
-    memory: EventMemory, question: str, now: dt.datetime, category: int, right: str, best_by_words: str, everything: str
+    memory: EventMemory,
+    question: str,
+    now: dt.datetime,
+    category: int,
+    right: str,
+    best_by_words: str,
+    everything: str,
+    reader: WordReader | None = None,
 ) -> Answered:
     """Ask one question."""
     found: Sequence[Found] = memory.look_closely(question, limit=10, now=now)
-    said = answer_from(memory, question, found, now)
-    forced = answer_from(memory, question, found, now, least=0.0)
+    said = answer_from(memory, question, found, now, reader=reader)
+    forced = (
+        said if said.kind != "unknown" else answer_from(memory, question, found, now, is_forced=True, reader=reader)
+    )
     best = found[0].text if found else ""
     return Answered(category, right, said, forced, best, best_by_words, everything)
 

@@ -28,6 +28,7 @@ from hearth.errors import RequestError
 from hearth.memory.events import EventMemory, NewEvent
 from hearth.memory.index import top
 from hearth.memory.ranking import Period
+from hearth.memory.spans import WordReader
 from hearth.memory.terms import telling_words
 from hearth.protocols import Encoder
 from hearth.store import Store
@@ -158,7 +159,10 @@ class _Asked:
 
 
 def measure_recall(
-    conversations: Sequence[Conversation], encoder: Encoder, read_times: TimeReader
+    conversations: Sequence[Conversation],
+    encoder: Encoder,
+    read_times: TimeReader,
+    reader: WordReader | None = None,
 ) -> Iterator[str | dict[str, Any]]:
     """Remember, ask, count. Yields lines of progress, and last the flat result."""
     found: dict[str, list[Found]] = {name: [] for name in ("", "quick_", "floor_words_", "floor_meaning_", "pooled_")}
@@ -178,7 +182,7 @@ def measure_recall(
                     found["quick_"].append((question, asked.ranked(question, conversation.ends, False)))
                     found["floor_words_"].append((question, asked.by_words(question)))
                     found["floor_meaning_"].append((question, asked.by_meaning(question)))
-                answered += answers_to(asked, conversation, conversations[(number + 1) % len(conversations)])
+                answered += answers_to(asked, conversation, conversations[(number + 1) % len(conversations)], reader)
             yield f"{conversation.name}: {len(conversation.events)} events, {len(conversation.questions)} questions"
         for question, _ in found[""]:
             found["pooled_"].append((question, whole.ranked(question, conversations[question.conversation].ends, True)))
@@ -206,7 +210,9 @@ FOREIGN_STEP = 4
 """Every fourth question of another conversation is asked, too."""
 
 
-def answers_to(asked: _Asked, conversation: Conversation, other: Conversation) -> Iterator[Answered]:
+def answers_to(
+    asked: _Asked, conversation: Conversation, other: Conversation, reader: WordReader | None = None
+) -> Iterator[Answered]:
     """What memory answers to a conversation's questions, and to some of another's."""
     texts = {event.key: event.text for event in conversation.events}
     everything = " ".join(texts.values())
@@ -219,7 +225,7 @@ def answers_to(asked: _Asked, conversation: Conversation, other: Conversation) -
         by_words = asked.by_words(question)
         yield ask(
             *(asked.memory, question.text, conversation.ends, question.category, question.answer),
-            *(texts[by_words[0]] if by_words else "", everything),
+            *(texts[by_words[0]] if by_words else "", everything, reader),
         )
 
 
