@@ -10,11 +10,14 @@ import importlib
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hearth.errors import MissingExtraError
-from hearth.protocols import Encoder
+
+if TYPE_CHECKING:
+    from hearth.protocols import Encoder
 
 _OTHER = re.compile(r"[^a-z0-9]+")
 BERTSCORE_MODEL = "roberta-large"

@@ -24,7 +24,14 @@ if TYPE_CHECKING:
 class Invocation:
     """What the options before the command said."""
 
-    home: Path
+    named_home: str | None
+
+    @property
+    def home(self) -> Path:
+        """Home folder: the one named, else of the environment, else of the platform."""
+        from hearth import config  # reads settings; commands without a home start faster without
+
+        return config.home_folder(self.named_home, os.environ)
 
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hearth import config, errors
+from hearth import errors
 from hearth.cli.invocation import Invocation, as_json, print_json
 from hearth.terminal import clean
 
@@ -60,6 +60,7 @@ def mask(invocation: Invocation, text: tuple[str, ...], kinds: str | None, no_ta
 
 def _masker(invocation: Invocation, kinds: str | None, no_tagger: bool) -> Masker:
     """The mask of the home, or one without names. Raises: ConfigError, UsageError."""
+    from hearth import config
     from hearth.guard.mask import Masker
     from hearth.guard.masked_model import OwnersMask
     from hearth.guard.tagging import shipped_tag

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hearth import config
 from hearth.cli.invocation import print_json
 from hearth.cli.ledger import opened_record
 from hearth.terminal import clean, short
@@ -32,6 +31,7 @@ _SOURCES = {
     "file": "a file",
     "sensor": "a sensor",
     "memory": "what was remembered",
+    "model": "a language model",
 }
 
 
@@ -56,6 +56,8 @@ def opened(home: Path) -> Iterator[Opened]:
     from hearth.memory.facts import FactStore
 
     with opened_record(home) as store:
+        from hearth import config
+
         settings = config.read_settings(home / "hearth.toml")
         yield Opened(home, settings, store, FactStore(store), dt.datetime.now(settings.zone()))
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from hearth import __version__, config, errors
+from hearth import __version__, errors
 from hearth.cli.adapters import adapters
 from hearth.cli.benchmarks import bench
 from hearth.cli.correcting import correct
@@ -124,7 +124,7 @@ def run(arguments: list[str]) -> int:
 @click.pass_context
 def hearth(ctx: click.Context, home: str | None) -> None:
     """A personal agent that lives on this device and learns at home."""
-    ctx.obj = Invocation(config.home_folder(home, os.environ))
+    ctx.obj = Invocation(home)
 
 
 # ── Setting up ────────────────────────────────────────────────────────────────────────────────────────────
@@ -162,7 +162,7 @@ def init(
     with opened_agent(invocation, yes=False) as agent:
         click.echo(f"{len(agent.tools.by_name)} tools, {agent.n_demonstrations} demonstrations learnt.")
         click.echo(f"Times are those of {agent.settings.zone()}; hearth.toml in that folder says otherwise.")
-        hint = f"--home {shlex.quote(str(home))} " if home != config.home_folder(None, os.environ) else ""
+        hint = f"--home {shlex.quote(str(home))} " if home != Invocation(None).home else ""
         click.echo(f'Try:\n  {command_name()} {hint}ask "remind me to water the plants tomorrow at nine"')
 
 
