@@ -1,9 +1,8 @@
-"""`hearth memory export|load|backup|restore|tend`: take everything along, bring it back, fold what is old."""
+"""`hearth memory export|load|backup|restore`: take everything along, bring it back."""
 
 from __future__ import annotations
 
 import contextlib
-import datetime as dt
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -13,9 +12,10 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
-from hearth import config, errors
+from hearth import errors
 from hearth.cli.invocation import Invocation, as_json, print_json
 from hearth.cli.ledger import opened_record
+from hearth.cli.tending import tend
 from hearth.terminal import clean
 
 if TYPE_CHECKING:
@@ -125,31 +125,6 @@ def restore(invocation: Invocation, archive: Path, key_file: Path | None, as_jso
         print_json({"home": str(invocation.home), **asdict(contents)})
     else:
         click.echo(f"{contents.n_files} files ({contents.n_bytes / _MB:.1f} MB) in {clean(str(invocation.home))}")
-
-
-@click.command()
-@as_json
-@click.pass_obj
-def tend(invocation: Invocation, as_json: bool) -> int:
-    """Fold what is old into summaries and let go of what was only to be kept for a while, as `[memory]` says.
-
-    Exits with 6 when the space budget cannot be held by that.
-    """
-    from hearth.memory.events import EventMemory
-    from hearth.memory.retention import Keeper
-    from hearth.memory.tending import retention_of
-
-    settings = config.read_settings(invocation.home / "hearth.toml")
-    with opened_record(invocation.home) as store:
-        done = Keeper(store, EventMemory(store), retention_of(settings.memory)).tend(dt.datetime.now(settings.zone()))
-    if as_json:
-        print_json(asdict(done))
-    else:
-        click.echo(f"{done.n_folded} events became part of {done.n_summaries} summaries; {done.n_dropped} were let go.")
-        click.echo(f"In use: {done.used_bytes / _MB:.1f} MB of {settings.memory.budget_mb} MB.")
-        if not done.is_within:
-            click.echo("That is more than the budget, and nothing that may be folded is left; forget something.")
-    return 0 if done.is_within else 6
 
 
 COMMANDS = (export, load, backup, restore, tend)
