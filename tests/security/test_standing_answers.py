@@ -252,3 +252,28 @@ def test_the_kelvin_sign_is_no_k(home: Home) -> None:
     known = home.monitor.known_addresses(home.context("x", None))
     assert known.vouches(["KIM@example.org"])
     assert not known.vouches(["\u212aim@example.org"])
+
+
+def test_a_call_that_an_always_may_cover_and_does_not_is_asked_about_with_all_its_values(home: Home) -> None:
+    home.write("documents/salary.txt", b"x")
+    ask = Policy(ALLOWED | {"draft_mail": Rule("ask")})
+
+    def to_anna(**more: object) -> Plan:
+        draft = Step("draft_mail", {"to": [Ref(0, ("email",))], "text": "hi", **more})  # type: ignore[dict-item]
+        return Plan((Step("find_contact", {"name": "Anna"}), draft))
+
+    assert asked(home, ask, "always", to_anna()) == (1, "done")
+    assert asked(home, ask, "no", to_anna()) == (0, "done")
+    assert asked(home, ask, "no", to_anna(attachments=["salary.txt"])) == (1, "denied")
+    assert 'attachments: "salary.txt"' in home.questions[0]
+
+
+def test_a_never_holds_when_somebody_is_named_twice(home: Home) -> None:
+    never = Plan((Step("draft_mail", {"to": [MALLORY], "text": "yes"}),))
+    assert asked(home, Policy({}), "never", never) == (1, "denied")
+    twice = Plan((Step("draft_mail", {"to": [MALLORY, MALLORY.upper()], "text": "yes"}),))
+    assert asked(home, Policy({}), "once", twice) == (0, "denied")
+    assert asked(home, Policy({}), "once", Plan((Step("draft_mail", {"to": ["anna@example.org"], "text": "x"}),))) == (
+        1,
+        "done",
+    )

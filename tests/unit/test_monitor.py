@@ -382,7 +382,7 @@ WORSE = Value(["stranger@example.net"], OWNER.join(Label(frozenset({"message"}))
 @pytest.mark.parametrize(
     ("answer", "said"), [("once", "allow"), ("always", "allow"), ("no", "deny"), ("never", "deny")]
 )
-def test_a_value_that_was_not_foreseen_is_asked_about_with_the_difference_alone(answer: Reply, said: str) -> None:
+def test_a_value_that_was_not_foreseen_is_asked_about_with_all_that_nobody_saw(answer: Reply, said: str) -> None:
     guard, approver = guard_of(answer, {"post": Rule("allow")})
     plan = Plan((Step("look_up", {"name": "Anna"}), Step("post", {"to": [Ref(0)], "text": "hi"})))
     assert guard.rule(plan, occasion=occasion()).verdict == "allow"
@@ -395,6 +395,7 @@ def test_a_value_that_was_not_foreseen_is_asked_about_with_the_difference_alone(
         "Before I go on with 2. post (cannot be undone):\n"
         '       to (decides where it goes): "stranger@example.net" (not in your contacts), as the result from 1 (look_up)'
         " [from a message you received, your request]\n"
+        '       text: "hi" [from your request]\n'
         "I ask because 'to' of post decides where data goes; its value comes from message, "
         "which was not foreseen when the plan was allowed."
     )
@@ -409,6 +410,20 @@ def test_a_value_that_was_not_foreseen_is_asked_about_with_the_difference_alone(
         with pytest.raises(DeniedError):
             guard.call(plan, 1, arguments, make_call())
     assert len(CALLS) == (said == "allow")
+
+
+def test_of_a_step_that_was_agreed_to_only_the_difference_is_shown() -> None:
+    guard, approver = guard_of("once")
+    plan = Plan((Step("look_up", {"name": "Anna"}), Step("post", {"to": [Ref(0)], "text": "hi"})))
+    assert guard.rule(plan, occasion=occasion()).verdict == "allow"
+    arguments = {"to": WORSE, "text": owner("hi")}
+    assert (
+        guard.confirm(plan, 1, arguments, make_call(), guard.admit(plan, 1, arguments, make_call())).verdict == "allow"
+    )
+    first, second = (question for question, _ in approver.questions)
+    assert 'text: "hi"' in first
+    assert "text" not in second
+    assert '"stranger@example.net"' in second
 
 
 def test_an_answer_for_good_holds_for_the_same_values_and_is_taken_back() -> None:

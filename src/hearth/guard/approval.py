@@ -78,12 +78,15 @@ def difference(
     arguments: Mapping[str, Value],
     ruling: Ruling,
     book: KnownAddresses | None = None,
+    *,
+    is_seen: bool = True,
 ) -> str:
     """What is different about one step than was agreed to, with its real values.
 
     Args:
         arguments: As the step would be called; recipients in place of what only stands for them.
         book: To say whose an address is.
+        is_seen: The owner saw the plan; of a step that nobody was asked about so far, every value is shown.
     """
     step = plan.steps[index]
     spec = tools[step.tool]
@@ -92,7 +95,7 @@ def difference(
         parameter = spec.parameter(name)
         is_sink = parameter is not None and parameter.is_sink
         planned = step.arguments.get(name)
-        if not is_sink and not refs_in(planned):
+        if is_seen and not is_sink and not refs_in(planned):
             continue  # it is as it was planned, and nothing hangs on it
         line = f"       {name}{' (decides where it goes)' if is_sink else ''}: {_said_value(value.data, book)}"
         line += _said_files(value)

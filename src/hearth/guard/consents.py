@@ -158,9 +158,10 @@ def _sources(value: Value) -> frozenset[str]:
 
 
 def _normal(value: Plain) -> Plain:
-    """Addresses whatever their case and a list whatever its order."""
+    """Addresses whatever their case and a list whatever its order, each item once."""
     if isinstance(value, list):
-        return sorted((_normal(item) for item in value), key=repr)
+        items = sorted((_normal(item) for item in value), key=repr)
+        return [item for k, item in enumerate(items) if not k or item != items[k - 1]]
     return normalised(value) if isinstance(value, str) and "@" in value else value
 
 
@@ -173,7 +174,7 @@ class Consents:
         self._version = -1
 
     def all(self) -> tuple[Consent, ...]:
-        """Every consent, also expired and revoked ones, oldest first; what another process takes back counts at once."""
+        """Every consent, also expired and revoked ones, oldest first; what another process takes back, at once."""
         if self._store is not None and (version := self._store.query("PRAGMA data_version")[0][0]) != self._version:
             self._known, self._version = None, version
         if self._known is None:

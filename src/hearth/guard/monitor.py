@@ -252,7 +252,8 @@ class Monitor:
         spec = self.specs[step.tool]
         resolved = self._labelling.resolved(spec, arguments, context.workspace, context.now)
         book = self._labelling.book(context.workspace, context.now)
-        reply = self._ask(difference(plan, index, self.specs, resolved, ruling, book), ruling)
+        is_seen = index in allowed.agreed
+        reply = self._ask(difference(plan, index, self.specs, resolved, ruling, book, is_seen=is_seen), ruling)
         final = self._after(reply, ruling, "; ask at a terminal")
         consents, episode = self._records.consents, allowed.occasion.episode if allowed.occasion else ""
         if final.verdict == "allow":
