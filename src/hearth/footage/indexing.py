@@ -39,7 +39,7 @@ from hearth.memory.index import Row
 from hearth.protocols import Expert
 from hearth.store import Store
 
-WARM_S = 5.0
+WARM_S = 10.0
 """So much before a border is looked at again, to find those in view again."""
 _SAME_PLACE = 0.5
 """Two boxes of one time that overlap so much are of one person."""

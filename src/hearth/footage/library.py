@@ -1,6 +1,7 @@
 """`protocols.Footage`: what tools ask of home video, answered from the index; what is missing of it is looked at first.
 
-Opening it costs nothing: the experts are loaded when something is to be looked at that was not yet. Pictures are drawn
+Opening it costs nothing: every module it needs is imported when it is first asked something, the experts when something
+is to be looked at that was not yet. Pictures are drawn
 from the owner's file when they are asked for, into a folder of the home that is emptied whenever anything is forgotten.
 Faces of people who are not known are blurred unless the owner asks otherwise.
 
@@ -12,18 +13,16 @@ Not covered: in a picture, a stranger whom the detector of people did not find i
 from __future__ import annotations
 
 import datetime as dt
+import functools
 import hashlib
 import os
 import threading
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hearth.config import Settings
 from hearth.errors import MissingExtraError, NotFound, StoreFullError, ToolError
-from hearth.footage.frames import frames
-from hearth.footage.letting_go import FORGOTTEN, PICTURES, let_go
-from hearth.footage.recordings import CHUNK_S, Kept, Recordings
-from hearth.footage.sightings import Part, Sightings, Stretch, scaled
 from hearth.memory.events import EventMemory
 from hearth.protocols import Recording, Sighting
 from hearth.store import Store
@@ -33,6 +32,8 @@ if TYPE_CHECKING:
 
     from hearth.experts.senses import Frame, Moment
     from hearth.footage.indexing import Experts, Progress
+    from hearth.footage.recordings import Kept, Recordings
+    from hearth.footage.sightings import Part, Sightings, Stretch
 
 _EVERY_PICTURE = 1000.0
 """A rate above that of any camera: no picture is left out."""
@@ -52,9 +53,22 @@ class Library:
         self._store = store
         self._memory = memory
         self._settings = settings.video
+        self._zone = settings.zone
         self._experts = experts
-        self.kept = Recordings(store, settings.zone())
-        self.sightings = Sightings(store, memory, self.kept)
+
+    @functools.cached_property
+    def kept(self) -> Recordings:
+        """The recordings."""
+        from hearth.footage.recordings import Recordings
+
+        return Recordings(self._store, self._zone())
+
+    @functools.cached_property
+    def sightings(self) -> Sightings:
+        """What was seen in them."""
+        from hearth.footage.sightings import Sightings
+
+        return Sightings(self._store, self._memory, self.kept)
 
     # ── What is recorded ──────────────────────────────────────────────────────────────────────────────────
 
@@ -75,13 +89,15 @@ class Library:
 
         Raises: As `Indexer.index`.
         """
+        from hearth.footage.letting_go import let_go
+
         yield from self._indexed([(kept, range(kept.n_chunks)) for kept in wanted], cancelled)
         self.sightings.name_all()
         if now is not None:
             let_go(self._store, self._settings, now)
 
     def _indexed(self, wanted: Sequence[tuple[Kept, range]], cancelled: threading.Event) -> Iterator[Progress]:
-        from hearth.footage.indexing import Indexer  # only what is new is looked at
+        from hearth.footage.indexing import Indexer
 
         if self._experts is None:
             self._experts = shipped_experts()
@@ -100,7 +116,7 @@ class Library:
             ToolError: No recording of that time can be read, or the experts are not installed.
             CancelledError: `cancelled` was set; what was looked at so far is kept.
         """
-        asked = [(kept, _chunks_between(kept, start, end)) for kept in self.kept.between(room, start, end)]
+        asked = [(kept, kept.chunks_between(start, end)) for kept in self.kept.between(room, start, end)]
         missing, n_forgotten = self._missing(asked)
         faults = {}
         if missing:
@@ -122,6 +138,8 @@ class Library:
 
     def _missing(self, asked: Sequence[tuple[Kept, range]]) -> tuple[list[tuple[Kept, range]], int]:
         """What was not looked at yet, and how many minutes were forgotten."""
+        from hearth.footage.letting_go import FORGOTTEN
+
         missing, n_forgotten = [], 0
         for kept, chunks in asked:
             states = {
@@ -149,7 +167,8 @@ class Library:
                 found.append(_sighting(part, with_name=True))
             for stretch in stretches:
                 is_all = len(stretches) == 1
-                found.append(_sighting(part if is_all else _cut(part, stretch), with_name=True, doing=stretch))
+                cut = part if is_all else replace(part, start_s=stretch.start_s, end_s=stretch.end_s, is_cut=True)
+                found.append(_sighting(cut, with_name=True, doing=stretch))
         return tuple(found)
 
     # ── Pictures ──────────────────────────────────────────────────────────────────────────────────────────
@@ -167,6 +186,7 @@ class Library:
 
     def _picture(self, part: Part, shows_strangers: bool) -> str:
         from hearth.footage.pictures import draw_sighting
+        from hearth.footage.sightings import scaled
 
         frame = self._frame(part)
         height, width = frame.pixels.shape[:2]
@@ -182,6 +202,8 @@ class Library:
 
     def _frame(self, part: Part) -> Frame:
         """The picture in which they are seen best."""
+        from hearth.footage.frames import frames
+
         moments = self.sightings.moments(part.number, part.start_s, part.end_s)
         if not moments:
             raise NotFound(f"of sighting {part.id!r} no place is kept; it was forgotten in part")
@@ -225,6 +247,8 @@ class Library:
         return self._written(draw_timeline(sightings, start, end), f"timeline-{name}.png")
 
     def _written(self, image: Image, name: str) -> str:
+        from hearth.footage.letting_go import PICTURES
+
         folder = self._store.path.parent / PICTURES
         path = folder / name
         temporary = folder / f".{name}.{os.getpid()}.{threading.get_ident()}"
@@ -249,19 +273,6 @@ def shipped_experts() -> Experts:
     from hearth.footage.indexing import Experts
 
     return Experts(PersonExpert(), IdentityExpert(), PoseExpert(), ActivityExpert())
-
-
-def _chunks_between(kept: Kept, start: dt.datetime, end: dt.datetime) -> range:
-    first = max(0, int(max(0.0, kept.offset_s(start)) // CHUNK_S))
-    last = min(kept.n_chunks, int(-(-max(0.0, kept.offset_s(end)) // CHUNK_S)))
-    return range(min(first, kept.n_chunks - 1), max(last, first + 1))
-
-
-def _cut(part: Part, stretch: Stretch) -> Part:
-    return Part(
-        *(part.number, part.recording, stretch.start_s, stretch.end_s, part.confidence),
-        *(part.name, part.name_confidence, True),
-    )
 
 
 def _sighting(part: Part, *, with_name: bool = False, doing: Stretch | None = None) -> Sighting:

@@ -80,6 +80,12 @@ class Kept:
         """Where a moment lies in it, in seconds from its start; may be outside."""
         return moment.timestamp() - self.start.timestamp()
 
+    def chunks_between(self, start: dt.datetime, end: dt.datetime) -> range:
+        """The chunks that a time touches; one at least."""
+        first = min(self.n_chunks - 1, math.floor(max(0.0, self.offset_s(start)) / CHUNK_S))
+        last = min(self.n_chunks, math.ceil(max(0.0, self.offset_s(end)) / CHUNK_S))
+        return range(first, max(last, first + 1))
+
     def checked_path(self) -> Path:
         """Its file. Raises: NotFound: It is gone. ToolError: It is another one now."""
         try:
