@@ -25,6 +25,7 @@ from hearth.acting.executor import Executor
 from hearth.acting.repair import Repairer
 from hearth.config import Settings
 from hearth.errors import CancelledError, ConfigError, HearthError, NotFound, PlannerError, ToolError
+from hearth.footage.library import Library
 from hearth.guard.egress import Egress
 from hearth.guard.injection import InjectionReader
 from hearth.guard.judging import Occasion
@@ -121,6 +122,7 @@ class Agent:
         self.memory = EventMemory(store, encoder, lambda text, now: times_named(text, now, country))
         self.facts = FactStore(store)
         self.recollection = Recollection(self.memory, self.facts, WordReader(config.cache_folder(environ)))
+        self.footage = Library(store, self.memory, settings)
         self.folder = Folder(home / "owner", store)
         self._tool_settings = {**settings.for_tools(environ), abilities.SETTINGS: abilities.abilities(tools.specs)}
         self._known_tools = KnownTools(tools.specs)
@@ -253,6 +255,7 @@ class Agent:
             egress=self.egress,
             settings=self._tool_settings,
             cancelled=threading.Event(),
+            footage=self.footage,
         )
 
     # ── Learning the shipped demonstrations ───────────────────────────────────────────────────────────────

@@ -28,6 +28,7 @@ from hearth.cli.people import people
 from hearth.cli.policy import policy
 from hearth.cli.quarantine import quarantine
 from hearth.cli.skills import skills
+from hearth.cli.video import video
 from hearth.cli.why import why
 from hearth.terminal import clean, command_name
 
@@ -418,6 +419,7 @@ hearth.add_command(bench)
 hearth.add_command(mask)
 hearth.add_command(memory)
 hearth.add_command(people)
+hearth.add_command(video)
 learn.add_command(quarantine)
 hearth.add_command(learn)
 hearth.add_command(correct)
