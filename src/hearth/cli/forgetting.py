@@ -141,6 +141,7 @@ def _json(found: Found) -> dict[str, object]:
         "facts_and_sentences": list(found.attached.said),
         "n_facts": len(found.attached.facts),
         "n_blobs": len(found.attached.blobs),
+        "n_sightings": len(found.footage.sightings),
     }
 
 
@@ -164,6 +165,9 @@ def _show(found: Found) -> None:
         click.echo(
             f"  {len(attached.blobs)} kept {'file' if len(attached.blobs) == 1 else 'files'} that belong to them"
         )
+    if found.footage.sightings:
+        n = len(found.footage.sightings)
+        click.echo(f"  what is kept of {n} {'sighting' if n == 1 else 'sightings'} in recordings; the recordings stay")
     if found.n_agreements:
         click.echo(f"  {found.n_agreements} comparisons with a teacher")
     if found.sent:
@@ -181,12 +185,15 @@ def _say(receipt: Receipt) -> None:
         (receipt.n_facts, "fact", "facts"),
         (receipt.n_lines, "sentence of a summary", "sentences of summaries"),
         (receipt.n_blobs, "kept file", "kept files"),
+        (receipt.n_sightings, "sighting with its faces and pictures", "sightings with their faces and pictures"),
         (receipt.n_erased, "message's bytes", "messages' bytes"),
     )
     said = [f"{n} {one if n == 1 else many}" for n, one, many in counted if n]
     click.echo(f"Forgotten: {', '.join(said)}.")
     for line in receipt.rebuilt:
         click.echo(f"  rebuilt   {line}")
+    if receipt.n_sightings:
+        click.echo("  kept      the recordings: they are your own files")
     if receipt.versions_rewritten:
         click.echo(f"  versions  {', '.join(map(str, receipt.versions_rewritten))} rewritten without it")
     if receipt.adapters_dropped:

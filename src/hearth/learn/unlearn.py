@@ -25,6 +25,8 @@ from pathlib import Path
 from typing import Any
 
 from hearth.errors import NotFound
+from hearth.footage import letting_go
+from hearth.footage.letting_go import Meant
 from hearth.guard.ledger import Ledger
 from hearth.learn.buffer import Buffer, Entry, entry_of
 from hearth.learn.state import Described, Progress, State, silent
@@ -63,11 +65,13 @@ class Found:
     """Whether the record of what was asked goes, too, and with it the bytes the ledger keeps."""
     attached: Attached = field(default_factory=Attached)
     """Facts, sentences of summaries and things kept that go with the memories."""
+    footage: Meant = field(default_factory=Meant)
+    """What was seen in recordings."""
 
     @property
     def is_empty(self) -> bool:
         found = (self.demonstrations, self.events, self.episodes, self.n_agreements, self.sent, self.attached.lines)
-        return not any(found)
+        return not any((*found, self.footage.sightings))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +109,8 @@ class Receipt:
     n_lines: int = 0
     """Sentences taken out of summaries."""
     n_blobs: int = 0
+    n_sightings: int = 0
+    """Who was seen in recordings: places, faces, small pictures, activities. The recordings stay."""
 
 
 # ── Finding ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -160,6 +166,8 @@ def find(
     if episode and not episodes and not held:
         raise NotFound(f"no episode {episode!r}; `hearth history` lists the ones there are")
     found = _events(store, {*events, *meant, *(id for id, _ in episodes)}, matching)
+    footage = letting_go.meant(store, {id for id, _ in found}, wanted)
+    found = _events(store, {id for id, _ in found} | set(footage.events), "") if footage.sightings else found
     for id in events:
         if all(id != known for known, _ in found):
             raise NotFound(f"no event {id!r} in memory; it may have been forgotten already")
@@ -170,7 +178,7 @@ def find(
     asked_for = tuple(episodes) if with_record else ()
     goes_with = memories.attached(store, {id for id, _ in found}, lines)
     held = list({(entry.id, entry.digest): entry for entry in held}.values())
-    return Found(tuple(held), tuple(found), asked_for, n_agreements, sent, with_record, goes_with)
+    return Found(tuple(held), tuple(found), asked_for, n_agreements, sent, with_record, goes_with, footage)
 
 
 def _held(store: Store, id: str) -> list[Entry]:
@@ -252,6 +260,8 @@ def forget(state: State, found: Found, progress: Progress = silent) -> Receipt:
     n_language = _language_adapters_without(state.folder, gone)
     ledger = Ledger(state.store)
     sent = _sent(ledger, found, texts)
+    if found.footage != Meant():
+        letting_go.remove_pictures(state.folder)  # they are drawn again when asked for
     with state.store.transaction() as cursor:
         receipt = _removed(state, cursor, found, gone, made, before, n_language)
         n_erased = ledger.erase(cursor, sent, "forgotten by the owner")
@@ -335,6 +345,7 @@ def _removed(
     for id, _ in found.episodes:
         _remove_episode(cursor, id)
     memories.remove(cursor, state.store, [id for id, _ in found.events], found.attached)
+    letting_go.remove(cursor, found.footage)
     if found.events or found.attached.lines:  # FTS5 only marks words as deleted until its segments are merged
         cursor.execute("INSERT INTO event_words (event_words) VALUES ('optimize')")
     n_skills = _remove_skills(cursor, gone)
@@ -364,6 +375,7 @@ def _removed(
         n_facts=len(found.attached.facts),
         n_lines=len(found.attached.lines),
         n_blobs=len(found.attached.blobs),
+        n_sightings=len(found.footage.sightings),
     )
 
 
