@@ -13,7 +13,7 @@ MODELS_VERSION = "0.10.18" if platform.machine() == "aarch64" else "0.10.21"
 does not go together with the core."""
 INSTALL_COMMAND = (
     "pip install 'hearth-agent[video]' && "
-    f"pip install --no-deps mediapipe=={MODELS_VERSION} rapidocr-onnxruntime==1.4.4"
+    f"pip install --no-deps mediapipe=={MODELS_VERSION} rapidocr-onnxruntime==1.4.4 scikit-image==0.26.0"
 )
 
 
