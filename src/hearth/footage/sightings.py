@@ -50,6 +50,13 @@ _VERBS: Mapping[str, str] = {
     "reach": "reached for something in",
     "lie": "lay in",
     "fall": "fell in",
+    "cook": "cooked in",
+    "lay the table": "laid the table in",
+    "eat": "ate in",
+    "clear the table": "cleared the table in",
+    "wash up": "washed up in",
+    "clean": "cleaned",
+    "work": "worked in",
 }
 
 
