@@ -45,8 +45,9 @@ from hearth.models.encoder import MiniLMEncoder
 from hearth.plan_format import read_demonstrations
 from hearth.planning.cascade import Cascade, cascade_of
 from hearth.planning.check import check_plan
-from hearth.planning.recall import RecallPlanner
+from hearth.planning.recall import OWNERS_WORD, RecallPlanner
 from hearth.planning.referring import read_after, with_record
+from hearth.planning.remembering import asked_of_memory, told_to_memory
 from hearth.planning.times_named import times_named
 from hearth.protocols import Approver, CallContext, Encoder, LanguageModel, Planner, Tool
 from hearth.registry import Tools, load_tools
@@ -196,10 +197,23 @@ class Agent:
     def plan(self, request: Request, tools: Mapping[str, ToolSpec]) -> Plan | Refusal:
         """A checked plan or an honest refusal; nothing runs. A planner that breaks is a refusal, too."""
         try:
-            found = self.planner.plan(request, self.context(), tools)
+            context = self.context()
+            found = self.planner.plan(request, context, tools)
+            found = self._of_memory(request, found, context, tools) or found
             return with_record(found, request.record, tools) if isinstance(found, Plan) else found
         except PlannerError as error:
             return Refusal("out_of_scope", f"I could not plan this: {error}")
+
+    def _of_memory(
+        self, request: Request, found: Plan | Refusal, context: Context, tools: Mapping[str, ToolSpec]
+    ) -> Plan | None:
+        """The plan to ask memory, or to keep what states a fact, where no planner knew better."""
+        if isinstance(found, Refusal) and found.planner == OWNERS_WORD:
+            return None
+        told_of = {fact.subject for fact in self.facts.believed()}
+        if (plan := asked_of_memory(request, found, context, told_of, tools)) is not None:
+            return plan
+        return told_to_memory(request, found, tools) if facts_in(request.text, request.now) else None
 
     def _learn_facts(self, episode: Episode) -> None:
         """Hold true what the request itself says, unless the owner said no to it; never what was found or answered."""

@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hearth.planning.grammar.text import Slot, listed
+from hearth.planning.remembering import REMEMBER, SEARCH, corrected
 from hearth.planning.slots import find_slots
 from hearth.types import Argument, Context, Episode, Plain, Plan, Record, Ref, Request, ToolSpec
 
@@ -96,6 +97,9 @@ def read_after(
         return Reading(text)
     if _AGAIN.fullmatch(text):
         return Reading(last.request.text)
+    is_of_memory = {step.tool for step in last.plan.steps} <= {SEARCH, REMEMBER}
+    if is_of_memory and (right := corrected(last.request.text, text)) is not None:
+        return Reading(right)
     asked = last
     if _ASKS.match(text):
         asked = next((e for e in recent if e.plan is not None and _only_reads(e.plan, tools)), last)

@@ -102,13 +102,17 @@ def search_memory(query: str, call: CallContext) -> list[MemoryItem]:
         return [_item(hit, hit.text) for hit in said.evidence[:N_MAX_HITS]]
     first = said.evidence[0]
     if said.kind == "fact" and len(said.evidence) > 1:
-        return [_item(said.evidence[1], said.text, first.id)]
-    return [_item(first, said.text)]
+        return [_item(said.evidence[1], _capital(said.text), first.id)]
+    return [_item(first, _capital(said.text) if said.kind == "fact" else said.text)]
 
 
 def _item(hit: MemoryHit, text: str, id: str = "") -> MemoryItem:
     quote = "" if " ".join(text.split()).strip(". ") == " ".join(hit.text.split()).strip(". ") else hit.text
     return MemoryItem(MemoryId(id or hit.id), text.rstrip(" ."), hit.at, hit.person or "you", _shortened(quote))
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _shortened(text: str) -> str:
