@@ -10,9 +10,11 @@ import textwrap
 import threading
 from pathlib import Path
 
+import pytest
 from tests import small_video as room
 
 from hearth.footage import indexing
+from hearth.footage.library import Library
 from hearth.store import Store
 
 DURATION_S = 300.0
