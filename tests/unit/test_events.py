@@ -132,3 +132,13 @@ def test_events_are_there_after_opening_anew(home: Path) -> None:
         EventMemory(store).remember("the boiler was serviced", kind="note", at=FIXED_NOW, label=OWNER, key="a")
     with Store.open(home / "hearth.db") as store:
         assert found(EventMemory(store), "boilers") == ["a"]
+
+
+def test_a_clock_that_goes_back_loses_nothing(store: Store) -> None:
+    memory = EventMemory(store)
+    for number, days in enumerate((0, 5, -400, 3, -399)):
+        at = FIXED_NOW + dt.timedelta(days=days)
+        memory.remember(f"apples number{number}", kind="request", at=at, label=OWNER, key=f"e{number}")
+        assert f"e{number}" in found(memory, "apples", 10)
+    assert [hit.id for hit in memory.recent()] == ["e1", "e3", "e0", "e4", "e2"]
+    assert sorted(found(EventMemory(store), "apples", 10)) == sorted(found(memory, "apples", 10))

@@ -195,6 +195,18 @@ def test_the_same_import_twice_adds_nothing(tmp_path: Path, store: Store) -> Non
     assert (first.n_new, second.n_new, second.n_known, new) == (1_300, 0, 1_300, [])
 
 
+def test_what_stands_twice_in_what_is_imported_is_one_event(tmp_path: Path, store: Store) -> None:
+    folder = tmp_path / "mail"
+    folder.mkdir()
+    (folder / "one.mbox").write_text(f"From ana Fri\n{MAIL}\nFrom ana Fri\n{MAIL}\n")
+    (folder / "copy.mbox").write_text(f"From ana Fri\n{MAIL}\n")
+    report, events = bring_in(store, folder, "mail")
+    assert (len(events), report.n_new, report.n_known) == (1, 1, 2)
+    (folder / "later.mbox").write_text(f"From ana Fri\n{MAIL}\n")
+    report, events = bring_in(store, folder, "mail")
+    assert (events, report.n_new, report.n_known) == ([], 0, 4)
+
+
 def test_an_import_that_is_stopped_is_carried_on(tmp_path: Path, store: Store) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text("".join(json.dumps({"date": 1_000 + k, "text": f"t{k}"}) + "\n" for k in range(1_200)))

@@ -6,6 +6,7 @@ import datetime as dt
 import random
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.unit.test_memory_index import WordEncoder
 
@@ -165,3 +166,18 @@ def test_folded_events_are_in_no_byte_of_the_file(store: Store, memory: EventMem
     memory.remember_all([NewEvent("o", "plain. " + old, "observation", FIXED_NOW - 19 * DAY)])
     keeper(store, memory, whole_days=7, keep_days={"observation": 3}).tend(FIXED_NOW)
     assert not [p for p in home.rglob("*") if p.is_file() and b"quillfeather" in p.read_bytes()]
+
+
+@pytest.mark.parametrize("damage", [b"", b"short", b"\xff" * 436, b"\0" * 436, b"\x7f" * 436])
+def test_vectors_that_cannot_be_read_are_no_part_of_a_summary(store: Store, memory: EventMemory, damage: bytes) -> None:
+    lived(memory, 20, n_a_day=3)
+    for _ in memory.embed():
+        pass
+    with store.transaction() as cursor:
+        cursor.execute("UPDATE event_vector SET vector = ? WHERE number % 3 = 0", (damage,))
+    assert keeper(store, memory, whole_days=10).tend(FIXED_NOW).n_folded == 40
+    fresh = EventIndex(store)
+    assert np.isfinite(fresh.scales).all()
+    assert np.isfinite(fresh.cosines(WordEncoder().encode(["lamp"])[0])).all()
+    assert np.isfinite(memory.index.cosines(WordEncoder().encode(["lamp"])[0])).all()
+    assert "zork3" in memory.search("zork3 lamp", limit=1)[0].text

@@ -89,6 +89,13 @@ def unpacked_bytes(vector: bytes) -> FloatArray:
     )
 
 
+def is_vector(vector: bytes | None) -> bool:
+    """Whether these bytes can be a packed unit vector: of its length, and with a scale that one has."""
+    if vector is None or len(vector) != VECTOR_BYTES:
+        return False
+    return bool(0 < np.frombuffer(vector, np.float32, count=1)[0] < 1)  # not so of what is no number, either
+
+
 class EventIndex:
     """All events of a store; slots are places in its arrays, in the order of events' numbers."""
 
@@ -231,7 +238,7 @@ class EventIndex:
     def set_vector(self, number: int, vector: bytes) -> None:
         """Keep the packed vector of an event."""
         slot = self.slot(number)
-        if slot >= 0 and len(vector) == VECTOR_BYTES:
+        if slot >= 0 and is_vector(vector):
             self._read_one(slot, vector)
 
     def _read_one(self, slot: int, vector: bytes) -> None:

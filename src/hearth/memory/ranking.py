@@ -156,9 +156,8 @@ def candidates(index: EventIndex, question: Question, allowed: NDArray[np.bool_]
 def _spread(cosines: FloatArray, n: int | None = None) -> tuple[float, float]:
     """Mean and deviation of `n` cosines, of which the others are 0."""
     n = len(cosines) if n is None else n
-    mean = float(cosines.sum(dtype=np.float64)) / max(1, n)
-    from_mean = cosines - np.float32(mean)
-    square = float(np.dot(from_mean, from_mean)) - (len(cosines) - n) * mean * mean
+    mean = float(cosines.sum()) / max(1, n)
+    square = float(np.dot(cosines, cosines)) - n * mean * mean
     return mean, math.sqrt(max(0.0, square) / max(1, n))
 
 

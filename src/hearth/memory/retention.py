@@ -30,7 +30,7 @@ import numpy as np
 
 from hearth.memory.blobs import Blobs
 from hearth.memory.events import EventMemory, NewEvent, keep_vectors
-from hearth.memory.index import VECTOR_BYTES, Row, packed, unpacked_bytes
+from hearth.memory.index import Row, is_vector, packed, unpacked_bytes
 from hearth.memory.terms import HAS_NUMBER, HAS_TIME, Stemmer, signs_of
 from hearth.store import Store
 from hearth.trace import label_from_text, parse_moment
@@ -364,7 +364,7 @@ def rendered(level: str, lines: Sequence[Line]) -> str:
 
 def mean_vector(lines: Sequence[Line]) -> bytes | None:
     """Between those of the events its sentences came from; None when not all of them have one."""
-    vectors = [line.vector for line in lines if line.vector is not None and len(line.vector) == VECTOR_BYTES]
+    vectors = [line.vector for line in lines if line.vector is not None and is_vector(line.vector)]
     if not vectors or len(vectors) < len(lines):
         return None
     mean = np.mean([unpacked_bytes(vector) for vector in vectors], axis=0)
