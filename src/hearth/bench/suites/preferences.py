@@ -2,7 +2,8 @@
 
 PrefEval (Zhao et al. 2025): preferences said once, and questions whose good answer depends on one of them. All of them
 are remembered in one store; measured is at which place the right one is found, and which of four answers fits the
-preference that was found. In its files the first of the four is the fitting one; the place never counts.
+preference that was found. In its files the first of the four is the fitting one: they are shuffled, by a seed, before
+anything looks at them.
 
 Changed preferences are our own (`bench/data/changed_preferences.jsonl`): something said, something later said that
 changes it, among all the others, and a question. They go through facts and events as the agent's do; right is when what
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import random
 import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -110,8 +112,16 @@ def shipped_changes() -> tuple[ChangedCase, ...]:
 # ── PrefEval ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def measure_preferences(cases: Sequence[PreferenceCase], encoder: Encoder) -> dict[str, Any]:
-    """Flat figures: where the right preference is found among all, and which option is chosen."""
+SHUFFLE_SEED = 20261122
+
+
+def measure_preferences(cases: Sequence[PreferenceCase], encoder: Encoder, seed: int = SHUFFLE_SEED) -> dict[str, Any]:
+    """Flat figures: where the right preference is found among all, and which option is chosen.
+
+    Args:
+        seed: Of the order in which options are put to whoever chooses.
+    """
+    draw = random.Random(seed)  # noqa: S311 - a reproducible order
     texts = list(dict.fromkeys(case.preference for case in cases))
     place_of = {text: place for place, text in enumerate(texts)}
     ranks: dict[str, list[int]] = {"": [], "floor_words_": [], "floor_meaning_": []}
@@ -138,10 +148,17 @@ def measure_preferences(cases: Sequence[PreferenceCase], encoder: Encoder) -> di
             ranks["floor_words_"].append(sum(n > shared[right] for n in shared) if shared[right] else len(texts))
             if case.options:
                 found = texts[keys[0]] if keys else ""
+                options = draw.sample(case.options, len(case.options))
+                fitting = options.index(case.options[0])
                 for name, chooser in (("", found), ("given_", case.preference), ("floor_question_", "")):
-                    chosen[name].append(choose(encoder, chooser, case.question, case.options) == 0)
-                chosen["floor_odd_one_"].append(_odd_one(encoder, case.options) == 0)
-    result: dict[str, Any] = {"prefeval_n": len(cases), "prefeval_n_preferences": len(texts)}
+                    chosen[name].append(choose(encoder, chooser, case.question, options) == fitting)
+                chosen["floor_odd_one_"].append(_odd_one(encoder, options) == fitting)
+    result: dict[str, Any] = {
+        "prefeval_n": len(cases),
+        "prefeval_n_preferences": len(texts),
+        "prefeval_n_choices": len(chosen[""]),
+        "prefeval_shuffle_seed": seed,
+    }
     for name, places in ranks.items():
         for k in (1, 5, 10):
             result[f"{name}preference_recall_at_{k}"] = round(
@@ -159,8 +176,7 @@ def measure_preferences(cases: Sequence[PreferenceCase], encoder: Encoder) -> di
 def choose(encoder: Encoder, preference: str, question: str, options: Sequence[str]) -> int:
     """Which option fits: the one furthest from what the preference is against, or nearest to what it is for.
 
-    Without a preference the one nearest to the question. Ties go to the middle of the list, so that the order of the
-    options, which gives the answer away in the files, is worth nothing.
+    Without a preference the one nearest to the question. Ties go to the middle of the list.
     """
     if not preference:
         vectors = encoder.encode([question, *options])
