@@ -16,6 +16,7 @@ import math
 import os
 import random
 import resource
+import signal
 import sys
 import threading
 import time
@@ -268,6 +269,7 @@ def _environment() -> Iterator[None]:
 
 def main() -> int:
     """Wait for a folder on standard input, run its case, say on standard output how far it is."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a parent in the background ignores it
     told = os.fdopen(os.dup(0), "r")
     said = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)

@@ -10,20 +10,28 @@ command runs and from beside the file that names it; what is missing is said bef
 from __future__ import annotations
 
 import ast
-import datetime as dt
 import difflib
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any, Literal
-
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from typing import Any, Literal
 
 from hearth.bench.data_files import SPLITS, FileFacts, file_kind, look_at
+from hearth.bench.job_files import (
+    AlgorithmFile,
+    DatasetKeys,
+    EnvFile,
+    JobFile,
+    MetricEntry,
+    Mining,
+    ModuleEntry,
+    PackageEntry,
+    Rank,
+    Reader,
+)
 from hearth.errors import RequestError
 
 Paradigm = Literal["singletasklearning", "jointinference", "lifelonglearning", "incrementallearning"]
@@ -53,9 +61,8 @@ OWN_METRICS = (
     "forgetting",
 )
 """Without a `url`: Ianvs' own, then those of the literature under names that Ianvs does not use."""
-_MAX_BYTES = 1_000_000
-_MAX_NODES = 100_000
 _MAX_CASES = 10_000
+_MAX_NAME = 200
 
 
 # ── What is read ──────────────────────────────────────────────────────────────────────────────────────────
@@ -132,181 +139,6 @@ class Job:
     """The YAML files as they were, by path."""
 
 
-# ── The files' shape ──────────────────────────────────────────────────────────────────────────────────────
-
-_Name = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^/\\\x00-\x1f]+$")]
-
-
-class _Keys(BaseModel):
-    model_config = ConfigDict(extra="allow", coerce_numbers_to_str=True)
-
-
-class _AlgorithmEntry(_Keys):
-    name: _Name
-    url: str
-
-
-class _TestObject(_Keys):
-    type: Literal["algorithms"]
-    algorithms: list[_AlgorithmEntry] = Field(min_length=1)
-
-
-class _Visualization(_Keys):
-    mode: str = "selected_only"
-    method: str = "print_table"
-
-
-class _Selected(_Keys):
-    paradigms: list[str] = Field(default=["all"], min_length=1)
-    modules: list[str] = Field(default=["all"], min_length=1)
-    hyperparameters: list[str] = Field(default=["all"], min_length=1)
-    metrics: list[str] = Field(default=["all"], min_length=1)
-
-
-class _Rank(_Keys):
-    sort_by: list[dict[str, str]] = Field(default_factory=list)
-    visualization: _Visualization = Field(default_factory=_Visualization)
-    selected_dataitem: _Selected = Field(default_factory=_Selected)
-    save_mode: Literal["selected_and_all", "selected_only", "selected_and_all_and_picture"] = "selected_and_all"
-
-
-class _Job(_Keys):
-    name: _Name
-    workspace: str = "./workspace"
-    testenv: str
-    test_object: _TestObject
-    rank: _Rank = Field(default_factory=_Rank)
-    simulation: Any = None
-
-
-class _Dataset(_Keys):
-    train_index: str = ""
-    test_index: str = ""
-    train_data: str = ""
-    test_data: str = ""
-    train_data_info: str = ""
-    test_data_info: str = ""
-    train_url: str = ""
-    test_url: str = ""
-    label: str = ""
-
-
-class _Metric(_Keys):
-    name: str
-    url: str = ""
-
-
-class _ModelMetric(_Keys):
-    mode: Literal["", "no-inference", "hard-example-mining"] | None = None
-    name: str = ""
-    url: str = ""
-
-
-class _ModelEval(_Keys):
-    model_metric: _ModelMetric = Field(default_factory=_ModelMetric)
-    threshold: float = 0.9
-    operator: Literal[">", "<", "=", ">=", "<="] = ">"
-
-
-class _TestEnv(_Keys):
-    dataset: _Dataset
-    metrics: list[_Metric] = Field(min_length=1)
-    model_eval: _ModelEval = Field(default_factory=_ModelEval)
-    incremental_rounds: int = Field(default=2, ge=2, strict=True)
-    round: int = 1
-    client_number: int = 1
-    use_gpu: bool = False
-    hard_example_mining_mode: Literal["mining-then-inference", "inference-then-mining", "self-design"] | None = None
-
-
-class _Values(_Keys):
-    values: list[Any] = Field(min_length=1)
-
-
-class _Module(_Keys):
-    type: str
-    name: str
-    url: str = ""
-    hyperparameters: list[dict[str, _Values]] = Field(default_factory=list)
-
-
-class _Package(_Keys):
-    name: str
-    url: str
-
-
-class _Setting(_Keys):
-    train_ratio: float = Field(default=0.8, gt=0, lt=1)
-    splitting_method: str = "default"
-
-
-class _Algorithm(_Keys):
-    paradigm_type: str
-    modules: list[_Module] = Field(min_length=1)
-    third_party_packages: list[_Package] = Field(default_factory=list)
-    initial_model_url: str = ""
-    incremental_learning_data_setting: _Setting = Field(default_factory=_Setting)
-    lifelong_learning_data_setting: _Setting = Field(default_factory=_Setting)
-    fl_data_setting: Any = None
-    mode: str = ""
-    quantization_type: str = ""
-    llama_quantize_path: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class _Reader:
-    """What all parts of a job's files are read with."""
-
-    warnings: list[str] = field(default_factory=list)
-    texts: dict[str, str] = field(default_factory=dict)
-
-    def document(self, path: Path, root: str) -> Any:
-        """What stands under the root key of a YAML file."""
-        try:
-            raw = path.read_bytes()
-        except OSError as error:
-            raise RequestError(f"cannot read {str(path)!r}: {error.strerror}") from None
-        if len(raw) > _MAX_BYTES:
-            raise RequestError(f"{path}: {len(raw):,} bytes; expected a YAML file of at most {_MAX_BYTES:,}")
-        try:
-            text = raw.decode("utf-8-sig")
-            loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-            document = _plain(yaml.load(text, Loader=loader), [_MAX_NODES])  # noqa: S506 — both are safe loaders
-        except (yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError) as error:
-            raise RequestError(f"{path}: not YAML in UTF-8: {' '.join(str(error).split())}") from None
-        self.texts[str(path)] = text
-        if not isinstance(document, dict) or not isinstance(document.get(root), dict):
-            has = ", ".join(map(repr, document)) if isinstance(document, dict) else type(document).__name__
-            raise RequestError(f"{path}: has {has or 'nothing'}; expected one mapping {root!r}")
-        return document[root]
-
-    def read(self, path: Path, root: str, shape: type[_Keys]) -> Any:
-        """The same, checked."""
-        document = self.document(path, root)
-        try:
-            found = shape.model_validate(document)
-        except ValidationError as error:
-            raise RequestError(f"{path}: {_fault(error, root, document)}") from None
-        if shape is not _TestEnv:  # any key of a test environment is handed on
-            self._say_unread(found, f"{path}: {root}")
-        else:
-            self._say_unread(found, f"{path}: {root}", only_near=True)
-        return found
-
-    def _say_unread(self, found: _Keys, place: str, *, only_near: bool = False) -> None:
-        known = list(type(found).model_fields)
-        for key in found.model_extra or {}:
-            near = difflib.get_close_matches(str(key), known, 1, 0.75)
-            if near or not only_near:
-                hint = f"; did you mean {near[0]!r}?" if near else f"; known are {', '.join(known)}"
-                self.warnings.append(f"{place}.{key} is not read{hint}")
-        for name in known:
-            value = getattr(found, name)
-            for k, item in enumerate(value if isinstance(value, list) else [value]):
-                if isinstance(item, _Keys):
-                    self._say_unread(item, f"{place}.{name}{f'.{k}' if isinstance(value, list) else ''}")
-
-
 def read_job(path: Path, workspace: Path | None = None) -> Job:
     """Read and check a job.
 
@@ -316,18 +148,20 @@ def read_job(path: Path, workspace: Path | None = None) -> Job:
         RequestError: A file cannot be read or is not such a file; a key is missing or of a wrong type; a path leads
             nowhere. Names file and key.
     """
-    reader = _Reader()
-    job: _Job = reader.read(path, "benchmarkingjob", _Job)
+    reader = Reader()
+    job, _ = reader.read(path, "benchmarkingjob", JobFile)
     near = path.absolute().parent
+    if not job.test_object.algorithms:
+        raise RequestError(f"{path}: benchmarkingjob.test_object.algorithms is empty; name one")
     for name in (job.name, *(entry.name for entry in job.test_object.algorithms)):
-        if name in (".", "..", "rank", "runs"):
+        if name in ("", ".", "..", "rank", "runs") or len(name) > _MAX_NAME or not name.isprintable() or "/" in name:
             raise RequestError(f"{path}: the name {name!r} cannot be a folder of the workspace; choose another")
     if job.simulation is not None:
         reader.warnings.append(f"{path}: benchmarkingjob.simulation is not read: nothing is simulated here")
     if job.rank.save_mode == "selected_and_all_and_picture":
         reader.warnings.append(f"{path}: no pictures are drawn (save_mode); all and selected results are saved")
     env_file = found_path(job.testenv, near, f"{path}: testenv")
-    env = _env(reader, env_file, near, str((job.model_extra or {}).get("hard_example_mining_mode") or ""))
+    env = _env(reader, env_file, near, job.hard_example_mining_mode)
     cases: list[Algorithm] = []
     names = [entry.name for entry in job.test_object.algorithms]
     for name in sorted({n for n in names if names.count(n) > 1}):
@@ -363,8 +197,12 @@ def found_path(text: str, near: Path, what: str, *also: Path) -> Path:
     raise RequestError(f"{what}: there is no {text!r}; looked for {' and '.join(map(repr, looked))}{hint}")
 
 
-def _env(reader: _Reader, path: Path, near: Path, mode_of_job: str) -> TestEnv:
-    env: _TestEnv = reader.read(path, "testenv", _TestEnv)
+def _env(reader: Reader, path: Path, near: Path, mode_of_job: Mining | None) -> TestEnv:
+    env, unread = reader.read(path, "testenv", EnvFile)
+    if env.incremental_rounds < 2:
+        raise RequestError(f"{path}: testenv.incremental_rounds is {env.incremental_rounds}; expected at least 2")
+    if not env.metrics:
+        raise RequestError(f"{path}: testenv.metrics is empty; name one")
     beside = path.absolute().parent
     train, test = (_data_file(env.dataset, side, path, near) for side in ("train", "test"))
     metrics = tuple(_named(m, beside, near, f"{path}: metric {m.name!r}") for m in env.metrics)
@@ -374,14 +212,11 @@ def _env(reader: _Reader, path: Path, near: Path, mode_of_job: str) -> TestEnv:
                 f"{path}: the metric {metric.name!r} has no url and is none of our own ({', '.join(OWN_METRICS)})"
             )
     judge = env.model_eval.model_metric
-    settings = {key: value for key, value in env.model_dump().items() if key not in ("dataset", "metrics")}
+    settings = {**unread, **{k: v for k, v in asdict(env).items() if k not in ("dataset", "metrics")}}
     if judge.url:
         file = found_path(judge.url, beside, f"{path}: model_metric", near)
         settings["model_eval"]["model_metric"]["url"] = str(file)
     if mode_of_job:
-        modes = ("mining-then-inference", "inference-then-mining", "self-design")
-        if mode_of_job not in modes:
-            raise RequestError(f"hard_example_mining_mode is {mode_of_job!r}; expected one of {', '.join(modes)}")
         settings["hard_example_mining_mode"] = env.hard_example_mining_mode or mode_of_job
         reader.warnings.append(
             f"hard_example_mining_mode stands in the job; Ianvs reads it from the testenv alone; "
@@ -390,7 +225,7 @@ def _env(reader: _Reader, path: Path, near: Path, mode_of_job: str) -> TestEnv:
     return TestEnv(train, test, metrics, settings)
 
 
-def _data_file(dataset: _Dataset, side: str, path: Path, near: Path) -> Path:
+def _data_file(dataset: DatasetKeys, side: str, path: Path, near: Path) -> Path:
     """The data file of one side, by Ianvs' precedence."""
     keys = [f"{side}_index", f"{side}_data", f"{side}_data_info"]
     key = next((k for k in keys if getattr(dataset, k)), None)
@@ -406,13 +241,13 @@ def _data_file(dataset: _Dataset, side: str, path: Path, near: Path) -> Path:
     return file
 
 
-def _named(entry: _Metric | _Package, beside: Path, near: Path, what: str) -> Named:
+def _named(entry: MetricEntry | PackageEntry, beside: Path, near: Path, what: str) -> Named:
     return Named(entry.name, found_path(entry.url, beside, what, near) if entry.url else None)
 
 
-def _algorithms(reader: _Reader, path: Path, near: Path, name: str) -> Iterator[Algorithm]:
+def _algorithms(reader: Reader, path: Path, near: Path, name: str) -> Iterator[Algorithm]:
     """One algorithm file, multiplied out."""
-    found: _Algorithm = reader.read(path, "algorithm", _Algorithm)
+    found, _ = reader.read(path, "algorithm", AlgorithmFile)
     beside = path.absolute().parent
     paradigm = next((p for p in PARADIGMS if p == found.paradigm_type), None)
     if paradigm is None:
@@ -423,6 +258,8 @@ def _algorithms(reader: _Reader, path: Path, near: Path, name: str) -> Iterator[
     if found.mode == "with_compression":
         raise RequestError(f"{path}: mode 'with_compression' is not run here; compress the model beforehand")
     for setting in (found.incremental_learning_data_setting, found.lifelong_learning_data_setting):
+        if not 0 < setting.train_ratio < 1:
+            raise RequestError(f"{path}: the train_ratio is {setting.train_ratio:g}; expected between 0 and 1")
         if setting.splitting_method not in SPLITS:
             raise RequestError(
                 f"{path}: the splitting_method {setting.splitting_method!r} is not known; known are {', '.join(SPLITS)}"
@@ -446,14 +283,13 @@ def _algorithms(reader: _Reader, path: Path, near: Path, name: str) -> Iterator[
         has = ", ".join(dict(choices))
         raise RequestError(f"{path}: {paradigm} needs a module of type {lacking[0]!r}; has {has}")
     packages = tuple(_named(p, beside, near, f"{path}: package {p.name!r}") for p in found.third_party_packages)
-    settings = found.model_dump(include={
-        "initial_model_url", "incremental_learning_data_setting", "lifelong_learning_data_setting", "mode",
-    })  # fmt: skip
+    kept = ("initial_model_url", "incremental_learning_data_setting", "lifelong_learning_data_setting", "mode")
+    settings = {key: value for key, value in asdict(found).items() if key in kept}
     for chosen in product(*(modules for _, modules in choices)):
         yield Algorithm(name, paradigm, tuple({m.type: m for m in chosen}.values()), packages, settings)
 
 
-def _hyperparameters(reader: _Reader, module: _Module, path: Path, near: Path) -> list[dict[str, Any]]:
+def _hyperparameters(reader: Reader, module: ModuleEntry, path: Path, near: Path) -> list[dict[str, Any]]:
     """All combinations, over what `other_hyperparameters` files hold."""
     shared: dict[str, Any] = {}
     lists: dict[str, list[Any]] = {}
@@ -469,23 +305,11 @@ def _hyperparameters(reader: _Reader, module: _Module, path: Path, near: Path) -
             continue
         for text in given.values:
             file = found_path(str(text), path.absolute().parent, f"{path}: other_hyperparameters", near)
-            shared |= _flat(reader, file)
+            shared |= reader.mapping(file)
     return [{**shared, **dict(zip(lists, values))} for values in product(*lists.values())]
 
 
-def _flat(reader: _Reader, path: Path) -> dict[str, Any]:
-    try:
-        text = path.read_text("utf-8-sig")
-        document = _plain(yaml.safe_load(text), [_MAX_NODES])
-    except (OSError, yaml.YAMLError, ValueError, RecursionError) as error:
-        raise RequestError(f"{path}: not YAML in UTF-8: {' '.join(str(error).split())}") from None
-    if not isinstance(document, dict):
-        raise RequestError(f"{path}: has a {type(document).__name__}; expected hyperparameters by name")
-    reader.texts[str(path)] = text
-    return document
-
-
-def _rank(rank: _Rank) -> RankOptions:
+def _rank(rank: Rank) -> RankOptions:
     chosen = rank.selected_dataitem
     return RankOptions(
         sort_by=tuple((name, way == "ascend") for entry in rank.sort_by for name, way in list(entry.items())[:1]),
@@ -496,34 +320,6 @@ def _rank(rank: _Rank) -> RankOptions:
         saves_all=rank.save_mode != "selected_only",
         prints=rank.visualization.mode == "selected_only",
     )
-
-
-def _fault(error: ValidationError, root: str, document: Any) -> str:
-    """The first fault, with the key that was meant where one is missing."""
-    fault = error.errors()[0]
-    place = ".".join([root, *(str(part) for part in fault["loc"])])
-    if fault["type"] == "missing":
-        here = document
-        for part in fault["loc"][:-1]:
-            here = here[part]
-        meant = difflib.get_close_matches(str(fault["loc"][-1]), [str(k) for k in here], 1, 0.6)
-        return f"{place} is missing" + (f"; did you mean it by {meant[0]!r}?" if meant else "")
-    text = json.dumps(fault["input"], default=str, ensure_ascii=False)
-    return f"{place} is {text if len(text) <= 60 else text[:57] + '…'}; {fault['msg'].lower()}"
-
-
-def _plain(value: Any, budget: list[int]) -> Any:
-    """A copy of JSON's types alone. Covered: aliases of aliases that would fill the memory."""
-    budget[0] -= 1
-    if budget[0] < 0:
-        raise ValueError(f"over {_MAX_NODES:,} values")
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item, budget) for key, item in value.items()}
-    if isinstance(value, list | tuple | set):
-        return [_plain(item, budget) for item in value]
-    if isinstance(value, dt.date):
-        return value.isoformat()
-    return value if value is None or isinstance(value, str | int | float | bool) else str(value)
 
 
 # ── What a run adds ───────────────────────────────────────────────────────────────────────────────────────

@@ -14,7 +14,8 @@ from hearth.terminal import clean
 
 if TYPE_CHECKING:
     from hearth.bench.job import Checked, Job
-    from hearth.bench.running import Engine, Ran
+    from hearth.bench.processes import Engine
+    from hearth.bench.running import Ran
 
 _FILE = click.Path(path_type=Path)
 _N_NAMED = 10
@@ -52,7 +53,7 @@ def run_job(
     after each. Exit code 0: all is well; 6: some cases failed, a metric gave no number, or lines were passed over; 1:
     all cases failed; 130: stopped by Ctrl-C.
     """
-    from hearth.bench.running import LocalEngine
+    from hearth.bench.processes import LocalEngine
 
     chosen: Engine
     local: LocalEngine | None = None

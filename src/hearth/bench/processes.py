@@ -1,0 +1,175 @@
+"""Where cases run: the seam, and processes of this machine.
+
+Covered: a case that dies or hangs (with a limit) takes no other with it; closing the iterator, Ctrl-C and the parent's
+death end all cases; a case that is ended has three seconds to write what it has.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from hearth.bench.job import Algorithm
+
+_GRACE_S = 3.0
+"""For a case to write what it has when it is stopped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A case with the folder it runs in."""
+
+    number: int
+    algorithm: Algorithm
+    folder: Path
+    fingerprint: str
+    was_done: bool
+    """Before this run, when resumed."""
+
+    @property
+    def label(self) -> str:
+        chosen = ", ".join(f"{k}={v}" for m in self.algorithm.modules for k, v in m.hyperparameters.items())
+        return f"{self.algorithm.name}{f' ({chosen})' if chosen else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What an engine says of a case: how far it is, or that it ended."""
+
+    case: Case
+    doing: str = ""
+    share: float = 0.0
+    has_ended: bool = False
+    fault: str = ""
+    """Why there is no outcome, where the case ended without."""
+
+
+class Engine(Protocol):
+    """Where cases run: local processes, or a cluster with the same file system."""
+
+    def run(self, cases: Sequence[Case]) -> Iterator[Event]:
+        """Run them all; closing the iterator stops those that run."""
+        ...
+
+
+class LocalEngine:
+    """Processes of this machine. The next one starts while others work, so that its imports cost no time.
+
+    Args:
+        n_at_once: How many cases run side by side.
+        limit_s: After which a case is ended; 0 for none.
+        starts_now: The first process, before anything is asked of it.
+    """
+
+    def __init__(self, n_at_once: int = 1, limit_s: float = 0.0, seed: int = 0, *, starts_now: bool = True) -> None:
+        self._n_at_once, self._limit_s, self._seed = n_at_once, limit_s, seed
+        self._spare: subprocess.Popen[str] | None = self._start() if starts_now else None
+
+    def run(self, cases: Sequence[Case]) -> Iterator[Event]:
+        events: queue.Queue[Event] = queue.Queue()
+        running: dict[int, tuple[Case, subprocess.Popen[str], float]] = {}
+        waiting = list(cases)
+        try:
+            while waiting or running:
+                while waiting and len(running) < self._n_at_once:
+                    case = waiting.pop(0)
+                    child, self._spare = self._spare or self._start(), None
+                    self._give(child, case, events)
+                    running[case.number] = (case, child, time.monotonic())
+                    if waiting:
+                        self._spare = self._start()
+                event = self._next(events, running)
+                if event is not None:
+                    if event.has_ended:
+                        del running[event.case.number]
+                    yield event
+        finally:
+            self.close()
+            _end([child for _, child, _ in running.values()])
+
+    def close(self) -> None:
+        """End the process that waits for a case."""
+        if self._spare is not None:
+            _end([self._spare])
+            _close(self._spare)
+            self._spare = None
+
+    def _next(
+        self, events: queue.Queue[Event], running: Mapping[int, tuple[Case, subprocess.Popen[str], float]]
+    ) -> Event | None:
+        with contextlib.suppress(queue.Empty):
+            return events.get(timeout=0.5)
+        for _, child, started in running.values():
+            if self._limit_s and time.monotonic() - started > self._limit_s:
+                _end([child])  # its reader says that it ended
+        return None
+
+    def _start(self) -> subprocess.Popen[str]:
+        # A session of its own: the terminal's Ctrl-C reaches the parent alone, which then ends the cases in order.
+        return subprocess.Popen(
+            [sys.executable, "-P", "-m", "hearth.bench.case"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            start_new_session=True,
+            env={**os.environ, "PYTHONHASHSEED": str(self._seed % 2**32)},
+        )
+
+    def _give(self, child: subprocess.Popen[str], case: Case, events: queue.Queue[Event]) -> None:
+        assert child.stdin is not None
+        with contextlib.suppress(BrokenPipeError):  # it died; its reader says so
+            child.stdin.write(f"{case.folder}\n")
+            child.stdin.flush()
+        threading.Thread(target=self._listen, args=(child, case, events.put, time.monotonic()), daemon=True).start()
+
+    def _listen(self, child: subprocess.Popen[str], case: Case, put: Callable[[Event], None], started: float) -> None:
+        assert child.stdout is not None
+        fault = ""
+        for line in child.stdout:
+            with contextlib.suppress(ValueError):
+                told = json.loads(line)
+                fault = told.get("fault", fault)
+                if "share" in told:
+                    put(Event(case, str(told["doing"]), float(told["share"])))
+        code = child.wait()
+        _close(child)
+        if self._limit_s and time.monotonic() - started > self._limit_s:
+            fault = f"no end after {self._limit_s:g} s"
+        elif code < 0:
+            fault = f"its process was ended by {signal.Signals(-code).name}"
+        put(Event(case, has_ended=True, fault=fault or f"its process ended with code {code}"))
+
+
+def _end(children: Sequence[subprocess.Popen[str]]) -> None:
+    """End processes: asked first, so that they write what they have."""
+    for child in children:
+        if child.poll() is None:
+            child.send_signal(signal.SIGINT)
+    until = time.monotonic() + _GRACE_S
+    for child in children:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.wait(max(0.0, until - time.monotonic()))
+        if child.poll() is None:
+            child.kill()
+            child.wait()
+
+
+def _close(child: subprocess.Popen[str]) -> None:
+    """Its pipes; what is left in them is of no use."""
+    for pipe in (child.stdin, child.stdout):
+        if pipe is not None:
+            with contextlib.suppress(OSError):
+                pipe.close()
