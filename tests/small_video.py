@@ -25,6 +25,13 @@ from hearth.trace import moment_text
 WIDTH, HEIGHT = 160, 120
 RED, GREEN, BLUE = (220, 30, 30), (30, 200, 30), (30, 30, 220)
 START = dt.datetime.fromisoformat("2026-11-19T18:00:00+01:00")
+
+
+def at(seconds: float) -> dt.datetime:
+    """So long after the recordings begin."""
+    return START + dt.timedelta(seconds=seconds)
+
+
 SETTINGS = parse_settings('[owner]\ntime_zone = "Europe/Berlin"\n', Path("hearth.toml"))
 
 
