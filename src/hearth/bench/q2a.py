@@ -204,7 +204,10 @@ def _plan_faults(sample: Sample, world: World, tools: Mapping[str, ToolSpec], is
     except HearthError as error:
         yield f"{sample.id}: {error}"
     else:
-        yield from (f"{sample.id}: step {step}: {fault}" for step, fault in outcome.faults)
+        for result in outcome.results:
+            is_empty = sample.finds_nothing and result.error_kind in ("NotFound", "skipped")
+            if result.status != "done" and not is_empty:
+                yield f"{sample.id}: step {result.step}: {result.error}"
         if not sample.finds_nothing:
             empty = [result for result in outcome.results if result.status == "done" and result.value in (None, [], "")]
             yield from (f"{sample.id}: step {one.step}: {plan.steps[one.step].tool} found nothing" for one in empty)

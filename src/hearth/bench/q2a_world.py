@@ -199,10 +199,6 @@ class Outcome:
     changed: Mapping[str, bytes | None]
     """Files that are new or another, by path, without what names them by chance; None: gone."""
 
-    @property
-    def faults(self) -> tuple[tuple[int, str], ...]:
-        return tuple((result.step, result.error) for result in self.results if result.status != "done")
-
 
 def read_world(owner: str, folder: Path | None = None) -> World:
     """What an owner lives with.
@@ -236,7 +232,7 @@ def execute(plan: Plan, world: World, now: dt.datetime) -> Outcome:
     results: dict[int, StepResult] = {}
     for index, step in enumerate(plan.steps):
         if any(results[need].status != "done" for need in step.needs()):
-            results[index] = StepResult(index, "skipped", error="a step before it failed")
+            results[index] = StepResult(index, "skipped", error="a step before it failed", error_kind="skipped")
             continue
         try:
             bound = bind(plan, index, results, monitor.specs)
