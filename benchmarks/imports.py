@@ -22,7 +22,8 @@ import json, resource, sys, time
 from pathlib import Path
 from zoneinfo import ZoneInfo
 from hearth.memory.events import EventMemory
-from hearth.memory.imports import Report, Source, imported
+from hearth.memory.imports import Report, imported
+from hearth.memory.sources import Source
 from hearth.store import Store
 began, report = time.perf_counter(), Report()
 with Store.open(Path(sys.argv[2])) as store:

@@ -17,9 +17,10 @@ import pytest
 from hearth.memory.blobs import Blobs
 from hearth.memory.events import EventMemory, NewEvent
 from hearth.memory.facts import FactStore, NewFact
-from hearth.memory.imports import Report, Source, imported
+from hearth.memory.imports import Report, imported
 from hearth.memory.index import EventIndex, packed
 from hearth.memory.retention import Keeper, Retention
+from hearth.memory.sources import Source
 from hearth.memory.tending import tend_a_little
 from hearth.models.scripted import HashEncoder
 from hearth.store import Store

@@ -14,9 +14,10 @@ import pytest
 from PIL import Image
 
 from hearth.errors import RequestError
-from hearth.memory import imports
+from hearth.memory import chats, imports
 from hearth.memory.events import EventMemory, NewEvent
-from hearth.memory.imports import Report, Source, detect, imported
+from hearth.memory.imports import Report, detect, imported
+from hearth.memory.sources import Source
 from hearth.store import Store
 
 ZONE = ZoneInfo("Europe/Berlin")
@@ -251,6 +252,6 @@ def test_any_bytes_are_read_or_named(tmp_path: Path, store: Store, kind: str, da
 
 
 def test_times_are_the_owners_where_a_file_names_none() -> None:
-    assert imports._time("2026-11-20T09:30:00", ZONE) == dt.datetime(2026, 11, 20, 9, 30, tzinfo=ZONE)
-    assert imports._time(True, ZONE) is None
-    assert imports._time(1e300, ZONE) is None
+    assert chats._time("2026-11-20T09:30:00", ZONE) == dt.datetime(2026, 11, 20, 9, 30, tzinfo=ZONE)
+    assert chats._time(True, ZONE) is None
+    assert chats._time(1e300, ZONE) is None

@@ -120,8 +120,9 @@ def import_(invocation: Invocation, path: Path, kind: str | None, with_facts: bo
     read is counted and named.
     """
     from hearth.memory.events import EventMemory
-    from hearth.memory.imports import Report, Source, detect, imported, size_bytes
+    from hearth.memory.imports import Report, detect, imported, size_bytes
     from hearth.memory.inference import Told, learn_from
+    from hearth.memory.sources import Source
 
     with opened(invocation.home) as at:
         source = Source(path, kind or detect(path), at.zone, at.settings.owner.country == "US")

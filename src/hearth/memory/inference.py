@@ -21,6 +21,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from hearth.memory.attributes import attributes
 from hearth.memory.facts import ME, Fact, FactStore, NewFact
 from hearth.memory.names import KIN_PLURALS, KIN_WORDS, NAME, NOT_NAMES, OLDER, PET_WORDS
 from hearth.memory.predicates import (
@@ -33,7 +34,6 @@ from hearth.memory.predicates import (
     Known,
     Read,
     Subject,
-    attributes,
     is_thing,
     names_listed,
     place_of,

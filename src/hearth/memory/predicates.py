@@ -13,7 +13,7 @@ from hearth.memory.names import DAYS, NAME, NOT_NAMES, PET_WORDS
 from hearth.memory.relations import CONDITIONS, DIETS, JOBS, KIN, MAKES, PETS, listed
 
 PLAIN, BY_PRONOUN, OF_THINGS = 0.95, 0.9, 0.85
-_MAX_VALUE_WORDS = 9
+MAX_VALUE_WORDS = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ _BOUNDARY = re.compile(
     r"health|ethical|religious)\b)",
     re.I,
 )
-_ARTICLE = re.compile(r"(?:the|a|an|some|any|all|my|our)\s+", re.I)
+ARTICLE = re.compile(r"(?:the|a|an|some|any|all|my|our)\s+", re.I)
 _NO_OBJECT = re.compile(
     r"(?:it|that|this|them|those|these|you|me|him|her|us|your|what|how|when|where|why|which|who|if|the|there"
     r"|to (?:be|have to|"
@@ -326,8 +326,8 @@ def _object(value: str) -> str:
     if _NO_OBJECT.match(value) and not _GENERIC.match(value):
         return ""
     value = re.sub(r"^(?:to|doing|going for|eating|having) (?=\w)", "", value) if value.startswith("to ") else value
-    value = _ARTICLE.sub("", value, count=1) if _ARTICLE.match(value) else value
-    return value if 0 < len(value.split()) <= _MAX_VALUE_WORDS else ""
+    value = ARTICLE.sub("", value, count=1) if ARTICLE.match(value) else value
+    return value if 0 < len(value.split()) <= MAX_VALUE_WORDS else ""
 
 
 def place_of(where: str) -> str:
@@ -414,7 +414,7 @@ def _of_rule(who: str, relation: str, found: re.Match[str], now: dt.datetime, kn
         yield from _work(who, relation, groups)
     elif relation == "works at":
         if (place := trimmed(value)) and _ORG.match(place):
-            yield Read(who, relation, _ARTICLE.sub("", place, count=1) if _ARTICLE.match(place) else place)
+            yield Read(who, relation, ARTICLE.sub("", place, count=1) if ARTICLE.match(place) else place)
     elif relation == "studies":
         if (what := _object(value)) and not re.match(r"(?:at|in|for|with|hard|the)\b", what):
             yield Read(who, relation, what)
@@ -465,7 +465,7 @@ def _work(who: str, relation: str, groups: Mapping[str, str | None]) -> Iterator
             yield Read(who, "job", job)
             place = trimmed(groups["org"] or "")
             if place and _ORG.match(place) and not re.match(r"(?:19|20)\d\d", place):
-                yield Read(who, "works at", _ARTICLE.sub("", place, count=1) if _ARTICLE.match(place) else place)
+                yield Read(who, "works at", ARTICLE.sub("", place, count=1) if ARTICLE.match(place) else place)
     elif last in DIETS:
         yield Read(who, "diet", last)
 
@@ -478,73 +478,3 @@ def _birthday(who: str, said: str, age: str | None, now: dt.datetime, known: Kno
             year = year_of_birth(int(age), month, day, now)
         if year is None or dt.date(year, month, day) <= now.date():
             yield Read(who, "birthday", birthday_text(year, month, day))
-
-
-_KINDS_OF_VALUE: tuple[tuple[re.Pattern[str], re.Pattern[str], str], ...] = (
-    (re.compile(r"(?:full |first |last |real |middle )?name"), re.compile(rf"(?P<v>{NAME})"), "name"),
-    (re.compile(r"nickname"), re.compile(rf"(?P<v>{NAME})"), "called"),
-    (
-        re.compile(r"(?:private |work |home |new )?(?:e-?mail|e-?mail address)"),
-        re.compile(r"(?P<v>[^\s@]+@[^\s@]+\.\w+)"),
-        "email",
-    ),
-    (
-        re.compile(
-            r"(?:private |work |home |new |mobile )?(?:phone|mobile|telephone|phone number|number|mobile number)"
-        ),
-        re.compile(r"(?P<v>\+?[\d(][\d ()/-]{4,}\d)"),
-        "phone",
-    ),
-    (re.compile(r"(?:home |postal |new )?address"), re.compile(r"(?P<v>[^?]*\d[^?]*)"), "address"),
-    (re.compile(r"(?P<w>favou?rite [a-z][a-z -]*)"), re.compile(r"(?!not )(?P<v>.+)"), "favourite"),
-    (re.compile(r"(?P<w>[a-z -]*size)"), re.compile(r"(?:an? )?(?P<v>\d[\d.,½/]*|X{0,3}[SML]|small|medium|large)"), ""),
-    (re.compile(r"(?P<w>height|weight|waist|inseam|chest)"), re.compile(r"(?P<v>\d.*)"), ""),
-    (
-        re.compile(r"(?P<w>[a-z -]*(?:number|code|pin|passphrase|iban|plate|combination))"),
-        re.compile(r"(?P<v>(?=.*\d)[\w .:/-]{1,40})"),
-        "",
-    ),
-    (
-        re.compile(r"(?P<w>[a-z -]*(?:password|username|login|handle))"),
-        re.compile(r"(?P<v>(?=\S*[\d_@.!#$%*-])\S{2,60})"),
-        "",
-    ),
-    (
-        re.compile(r"(?P<w>blood (?:type|group))"),
-        re.compile(r"(?P<v>(?:A|B|AB|0|O)[+-]?(?: (?:positive|negative))?)"),
-        "",
-    ),
-    (re.compile(r"job|profession|occupation"), re.compile(r"(?P<v>[a-z][\w -]{2,40})"), "job"),
-    (re.compile(r"(?:mother tongue|native language|first language)"), re.compile(r"(?P<v>[A-Z]\w+)"), "speaks"),
-    (re.compile(r"nationality"), re.compile(r"(?P<v>[A-Z]\w+)"), "nationality"),
-    (re.compile(r"car"), re.compile(r"(?:a|an|the) (?P<v>.*[A-Z].*)"), "car"),
-    (re.compile(r"home ?town"), re.compile(r"(?P<v>[A-Z].+)"), "from"),
-    (re.compile(r"time ?zone"), re.compile(r"(?P<v>[A-Z].+)"), "time zone"),
-)
-"""What someone's is: noun, the form of its value, relation ("": the noun itself)."""
-
-
-def attributes(owner: Subject, what: str, value: str, now: dt.datetime, known: Known) -> Iterator[Read]:
-    if what == "birthday":
-        said = {"today": f"{now.date()}"[5:], "tomorrow": f"{(now + dt.timedelta(days=1)).date()}"[5:]}.get(
-            trimmed(value) or value.strip(" .")
-        )
-        relative = said and (None, int(said[:2]), int(said[3:]))
-        date = relative or birthday_said(value, is_month_first=known.is_month_first)
-        if date:
-            yield Read(owner.name, "birthday", birthday_text(*date), PLAIN * owner.confidence)
-        return
-    for noun, form, relation in _KINDS_OF_VALUE:
-        named = noun.fullmatch(what)
-        if named is None:
-            continue
-        whole = value.strip(" .,!")
-        found = form.fullmatch(trimmed(value)) or form.fullmatch(whole)
-        if found is not None:
-            said = found["v"].strip()
-            if relation == "favourite":
-                said = _ARTICLE.sub("", said, count=1) if _ARTICLE.match(said) else said
-                relation = named["w"].replace("favor", "favour")
-            if len(said.split()) <= _MAX_VALUE_WORDS + 3:
-                yield Read(owner.name, relation or named["w"].strip(), said, PLAIN * owner.confidence)
-        return
