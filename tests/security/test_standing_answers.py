@@ -107,7 +107,7 @@ def test_a_draft_picked_by_its_id_is_asked_about_where_a_stranger_gets_it(home: 
     sent = home.run(Plan((Step("send_mail", {"draft": str(drafted["id"])}),)))[-1]
     assert sent.status == "denied"
     assert len(home.questions) == 1
-    assert "a file" in home.questions[0] if is_new_process else MALLORY in home.questions[0]
+    assert MALLORY in home.questions[0]
 
 
 def test_a_draft_picked_by_its_id_goes_to_somebody_known_unasked(home: Home) -> None:
@@ -230,7 +230,7 @@ def test_an_always_for_sending_covers_nothing_else_that_was_attached_to_a_mail(h
     assert isinstance(made, dict)
     home.use(policy)
     home.run(Plan((Step("send_mail", {"draft": str(made["id"])}),)))
-    assert "invoice.txt" not in home.questions[-1], "a new monitor does not know the draft"
+    assert "/invoice.txt" in home.questions[-1]
     assert asked(home, policy, "always", forward("invoice")) == (1, "failed")
     assert home.records.consents.all() == (), "what was attached was not shown"
     assert asked(home, policy, "no", forward("contract")) == (1, "denied")
@@ -277,3 +277,22 @@ def test_a_never_holds_when_somebody_is_named_twice(home: Home) -> None:
         1,
         "done",
     )
+
+
+def test_a_draft_of_an_earlier_process_is_asked_about_by_whom_it_goes_to_and_one_that_nobody_made_is_a_file_s(
+    home: Home,
+) -> None:
+    policy = Policy(ALLOWED | {"send_mail": Rule("ask")})
+    to_anna = Step("draft_mail", {"to": ["anna@example.org"], "text": "hi " * 40_000})  # too large to stand in a row
+    ids = []
+    for _ in range(3):
+        made = home.run(Plan((to_anna,)))[-1].value
+        assert isinstance(made, dict)
+        ids.append(str(made["id"]))
+    send = [Plan((Step("send_mail", {"draft": id}),)) for id in ids]
+    assert asked(home, policy, "always", send[0]) == (1, "failed")  # there is no server to send with
+    assert 'to "anna@example.org"' in home.questions[0]
+    assert asked(home, policy, "no", send[1]) == (0, "failed")
+    home.store.query("UPDATE step SET is_undone = 1 WHERE value_json IS NOT NULL OR value_hash IS NOT NULL")
+    assert asked(home, policy, "no", send[2]) == (1, "denied")
+    assert ids[2] in home.questions[0]

@@ -5,7 +5,8 @@ what is remembered of them (`guard.provenance`) and what went into the call; the
 addresses. What is made or changed through Hearth is remembered here.
 
 Covered: as in `guard.labels`, on real records.
-Not covered: records without an id, a path or a name are known by nothing, so only their tool's declaration counts.
+Not covered: records without an id, a path or a name are known by nothing, so only their tool's declaration counts; what
+another program made of a draft since Hearth wrote it.
 """
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ from hearth.guard.labels import (
 from hearth.guard.provenance import KEYS, Origin, digest_of, records
 from hearth.guard.records import Records
 from hearth.protocols import CallContext, Workspace
-from hearth.types import OWNER, TRUSTED_SOURCES, Plain, ToolSpec
+from hearth.types import OWNER, TRUSTED_SOURCES, Label, Plain, ToolSpec
 
 MAX_STANDING_IN = 1000
-"""How many ids that stand for recipients are remembered."""
+"""How many ids that stand for recipients are remembered, of this process and of those before it."""
 
 _KEYS_ONLY = OWNER.sources | {"device"}
 """An id from nowhere else says nothing of the record: the owner typed it, or a list gave it."""
@@ -56,6 +57,10 @@ class Labelling:
             if origin.same_as and name in spec.fields
         )
         """Types of ids that stand for recipients."""
+        self._makers = {
+            name: spec for name, spec in specs.items() if any(origin.same_as for origin in spec.origins.values())
+        }
+        self._is_past_known = False
         self._stands_for: dict[str, Value] = {}
         """Id of a draft, say → its recipients, with the labels of the draft's fields and the files that go along."""
 
@@ -71,7 +76,12 @@ class Labelling:
 
     @property
     def stand_ins(self) -> Mapping[str, Value]:
-        """What is known to stand behind ids, by id."""
+        """What is known to stand behind ids, by id; what was made before this process as the trace has it."""
+        if not self._is_past_known:
+            found: dict[str, Value] = {}
+            for past in self._records.results.of(self._makers.keys(), MAX_STANDING_IN):
+                found |= _stand_ins(self._makers[past.tool], past.value, past.fields)
+            self._stands_for, self._is_past_known = found | self._stands_for, True
         return self._stands_for
 
     def unconfirmed_names(self, value: Plain) -> tuple[str, ...]:
@@ -92,9 +102,8 @@ class Labelling:
     ) -> Mapping[str, Value]:
         """`arguments` with sinks as what they stand for, and with the contact book's word on each.
 
-        The value of one that stands for recipients carries the labels of what they would get as its fields. One that an
-        earlier process made, named by its id ("send it") or listed with it, is a file's: who went into it is not known
-        any more.
+        The value of one that stands for recipients carries the labels of what they would get as its fields. One that no
+        call on record made, named by its id ("send it") or listed with it, is a file's: who went into it is not known.
         """
         found = dict(arguments)
         for parameter in spec.parameters:
@@ -102,7 +111,7 @@ class Labelling:
             if value is None or not parameter.is_sink:
                 continue
             is_address = item_type(parameter.type) in VOUCHED_TYPES
-            if isinstance(value.data, str) and (behind := self._stands_for.get(value.data)) is not None:
+            if isinstance(value.data, str) and (behind := self._behind(parameter.type, value.data)) is not None:
                 value, is_address = replace(behind, label=value.label.join(behind.label)), True
             elif parameter.type in self._standing_in and value.label.sources <= _KEYS_ONLY:
                 # picked by its id: whom it goes to lies there
@@ -111,6 +120,10 @@ class Labelling:
                 value = replace(value, label=vouched(value.label))
             found[parameter.name] = value
         return found
+
+    def _behind(self, kind: str, id: str) -> Value | None:
+        known = self._stands_for.get(id)
+        return self.stand_ins.get(id) if known is None and kind in self._standing_in else known
 
     # ── Results ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -127,7 +140,9 @@ class Labelling:
         )
         labels = self._with_vouched(spec, data, labels, context)
         if spec.origins:
-            self._note_stand_ins(spec, data, labels)
+            self._stands_for |= _stand_ins(spec, data, labels.fields)
+            while len(self._stands_for) > 2 * MAX_STANDING_IN:
+                del self._stands_for[next(iter(self._stands_for))]
         return Value(data, labels.whole, labels.fields or NO_FIELDS)
 
     def _sources(self, spec: ToolSpec, data: Plain, context: CallContext) -> frozenset[str] | None:
@@ -157,16 +172,6 @@ class Labelling:
             labels = ResultLabels(labels.whole, dict.fromkeys(spec.fields, labels.whole))
         return with_vouched(spec, labels, good)
 
-    def _note_stand_ins(self, spec: ToolSpec, data: Plain, labels: ResultLabels) -> None:
-        files = {name for name, kind in spec.fields.items() if item_type(kind) == "FilePath"}
-        for name, origin in spec.origins.items():
-            if origin.same_as and isinstance(data, dict) and isinstance(data.get(name), str):
-                behind, label = data.get(origin.same_as), labels.fields[origin.same_as]
-                carried = tuple(sorted({str(value) for part in files for value in _values(data, part)}))
-                self._stands_for[str(data[name])] = Value(behind, label, labels.fields, carried)
-        while len(self._stands_for) > MAX_STANDING_IN:
-            del self._stands_for[next(iter(self._stands_for))]
-
     def _note_made(self, spec: ToolSpec, data: Plain, arguments: Mapping[str, Value], context: CallContext) -> None:
         """Remember what went into the records that a call made or changed."""
         sources = join_all(value.label for value in arguments.values()).sources
@@ -186,6 +191,18 @@ class Labelling:
             elif name not in given:
                 noted[name] = Origin(sources or frozenset({"device"}), digest)
         self._records.provenance.note(spec.domain, noted, context.now)
+
+
+def _stand_ins(spec: ToolSpec, data: Plain, labels: Mapping[str, Label]) -> dict[str, Value]:
+    """Ids in a result that stand for recipients in it, with these and the files that go along."""
+    found: dict[str, Value] = {}
+    files = [name for name, kind in spec.fields.items() if item_type(kind) == "FilePath"]
+    for name, origin in spec.origins.items():
+        label = labels.get(origin.same_as) if origin.same_as else None
+        if label is not None and isinstance(data, dict) and isinstance(data.get(name), str):
+            carried = tuple(sorted({str(value) for part in files for value in _values(data, part)}))
+            found[str(data[name])] = Value(data.get(origin.same_as), label, labels, carried)
+    return found
 
 
 def _digest(spec: ToolSpec, record: Mapping[str, Plain]) -> str:

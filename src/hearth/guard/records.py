@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import threading
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from hearth.guard.address_book import AddressBook
 from hearth.guard.consents import Consents
 from hearth.guard.provenance import Provenance
 from hearth.store import Store
-from hearth.trace import parse_moment
+from hearth.trace import label_from_text, parse_moment
+from hearth.types import Label, Plain
 
 MAX_COUNTED = 100_000
 """Calls of one tool that are looked back at."""
@@ -60,12 +62,49 @@ class CallCounts:
 
 
 @dataclass(frozen=True, slots=True)
+class PastResult:
+    """What a call of an earlier time returned, with the labels of its fields."""
+
+    tool: str
+    value: Plain
+    fields: Mapping[str, Label]
+
+
+class PastResults:
+    """What tools returned before this process, from the trace; nothing without a store."""
+
+    def __init__(self, store: Store | None = None) -> None:
+        self._store = store
+
+    def of(self, tools: Collection[str], limit: int) -> tuple[PastResult, ...]:
+        """The last results of these tools that were not taken back, oldest first. Raises: StoreError."""
+        if self._store is None or not tools:
+            return ()
+        rows = self._store.query(
+            "SELECT tool, fields_json, coalesce(value_json, json) AS text FROM step"
+            " LEFT JOIN large_value ON hash = value_hash"
+            " WHERE tool IN (SELECT value FROM json_each(?)) AND status = 'done' AND NOT is_undone AND text IS NOT NULL"
+            " ORDER BY place DESC LIMIT ?",
+            (json.dumps(sorted(tools)), limit),
+        )
+        return tuple(
+            PastResult(
+                row["tool"],
+                json.loads(row["text"]),
+                {name: label_from_text(text) for name, text in json.loads(row["fields_json"]).items()},
+            )
+            for row in reversed(rows)
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Records:
     """What outlives a request. Without a store it lasts as long as the process."""
 
     provenance: Provenance = field(default_factory=Provenance)
     consents: Consents = field(default_factory=Consents)
     counts: CallCounts = field(default_factory=CallCounts)
+    results: PastResults = field(default_factory=PastResults)
 
     @property
     def book(self) -> AddressBook:
@@ -73,4 +112,4 @@ class Records:
 
     @classmethod
     def of(cls, store: Store) -> Records:
-        return cls(Provenance(store), Consents(store), CallCounts(store))
+        return cls(Provenance(store), Consents(store), CallCounts(store), PastResults(store))
