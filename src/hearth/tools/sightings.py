@@ -14,8 +14,9 @@ from typing import Any, NewType, cast
 from hearth import protocols
 from hearth.errors import ToolError
 from hearth.protocols import CallContext
+from hearth.tools.people import entities
 from hearth.tools.recorded import JOINED, footage_of, listed, said_day, the_room
-from hearth.tools.words import stems
+from hearth.tools.words import folded, stems
 from hearth.types import PersonName
 
 SightingId = NewType("SightingId", str)
@@ -161,6 +162,20 @@ def is_called(name: str, asked: str) -> bool:
     """Whether a full name is meant by a part of it, a possessive included."""
     wanted = stems(asked)
     return bool(wanted) and wanted <= stems(name)
+
+
+def names_meant(call: CallContext, asked: str) -> tuple[str, ...]:
+    """The name itself, and the full names of those in the contacts who are called so: `dad`, `my wife`; `me` is the
+    owner."""
+    plain = folded(asked).strip().removeprefix("my ").removeprefix("our ").removesuffix("'s")
+    if plain in ("me", "myself", "i"):
+        return (str(call.settings.get("owner", {}).get("name") or asked),)
+    known = [one.name for one in entities(call.workspace) if plain in {_bare(alias) for alias in one.aliases}]
+    return (asked, *known)
+
+
+def _bare(alias: str) -> str:
+    return folded(alias).strip().removeprefix("my ").removeprefix("our ")
 
 
 def said_length(length: dt.timedelta) -> str:

@@ -34,6 +34,7 @@ from hearth.tools.sightings import (
     given,
     is_called,
     named,
+    names_meant,
     records,
     said_activity,
     said_length,
@@ -199,7 +200,8 @@ def identify_people(call: CallContext, people: list[Sighting], name: PersonName 
     seen = named(call, given(people))
     if not str(name).strip():
         return records(call, seen, was_asked_who=True)
-    mine = [one for one in seen if is_called(one.name, str(name))]
+    meant = names_meant(call, str(name))
+    mine = [one for one in seen if any(is_called(one.name, asked) for asked in meant)]
     if not mine and seen:
         n_unknown = sum(not one.name for one in seen)
         unknown = [f"{n_unknown} {'person' if n_unknown == 1 else 'people'} I don't know"] if n_unknown else []
