@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import http.server
 import json
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
+from tests.model_server import ModelServer
 
 from hearth.guard.egress import Egress
 from hearth.guard.mask import Masker
@@ -29,55 +28,15 @@ TOOLS = {
 NAMES = OwnerNames([OwnName("Mia Berger", "person"), OwnName("Mia", "person")])
 
 
-class Server:
-    """Answers each question with what `answer` makes of its user message; keeps what it was sent."""
+class Server(ModelServer):
+    """Answers each request with a plan that writes to the address in it."""
 
-    def __init__(self) -> None:
-        self.received: list[dict[str, Any]] = []
-        self.statuses: list[int] = []
-        outer = self
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_POST(self) -> None:
-                asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                outer.received.append(asked)
-                status = outer.statuses.pop(0) if outer.statuses else 200
-                body = json.dumps(outer.reply(json.loads(asked["messages"][1]["content"])["request"])).encode()
-                self.send_response(status)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, format: str, *args: object) -> None:
-                pass
-
-        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        self.port = self._server.server_address[1]
-        self.url = f"http://127.0.0.1:{self.port}/v1"
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
-        self._thread.start()
-
-    def reply(self, request: str) -> dict[str, Any]:
+    def reply(self, messages: list[dict[str, Any]]) -> dict[str, Any]:
+        request = json.loads(messages[1]["content"])["request"]
         word = next((w for w in request.split() if "@" in w), "")
         arguments = [{"name": "to", "value": word}, {"name": "text", "value": "hello"}]
         plan = {"outcome": "plan", "task_nodes": [{"task": "draft_mail", "arguments": arguments}]}
         return self.completion(json.dumps(plan))
-
-    def completion(self, content: str) -> dict[str, Any]:
-        choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": content}}
-        return {
-            "id": "c",
-            "choices": [choice],
-            "usage": {"prompt_tokens": 40, "completion_tokens": 2, "total_tokens": 42},
-        }
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
 
 
 @pytest.fixture
@@ -115,7 +74,7 @@ def test_what_leaves_is_masked_and_written_down(server: Server, store: Store, te
     assert answer.steps[0].arguments == {"to": "mia@berger.example", "text": "hello"}
     (row,) = store.query("SELECT host, payload, reason FROM disclosure WHERE kind = 'sent'")
     assert (row["host"], row["reason"]) == ("127.0.0.1", "teacher")
-    for left in (row["payload"].decode(), json.dumps(server.received)):
+    for left in (row["payload"].decode(), b"".join(server.received).decode()):
         assert "mia@berger.example" not in left
         assert "Mia" not in left
         assert "masked.example" in left

@@ -5,15 +5,14 @@ Nothing from the contact book stands in the bytes that reach a language model on
 
 from __future__ import annotations
 
-import http.server
 import json
 import re
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.model_server import ModelServer
 
 import hearth
 from hearth.acting.answer import reword
@@ -71,33 +70,11 @@ TOOLS = {
 }
 
 
-class Server:
+class Server(ModelServer):
     """Repeats every stand-in it is told in the one argument of its plan."""
 
-    def __init__(self) -> None:
-        self.received: list[bytes] = []
-        outer = self
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                outer.received.append(body)
-                said = json.loads(body)["messages"][-1]["content"]
-                answer = outer.answer(said)
-                choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": answer}}
-                reply = json.dumps({"id": "c", "choices": [choice]}).encode()
-                self.send_response(200)
-                self.send_header("Content-Length", str(len(reply)))
-                self.end_headers()
-                self.wfile.write(reply)
-
-            def log_message(self, format: str, *args: object) -> None:
-                pass
-
-        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
-        self._thread.start()
+    def reply(self, messages: list[dict[str, Any]]) -> dict[str, Any]:
+        return self.completion(self.answer(messages[-1]["content"]))
 
     def answer(self, said: str) -> str:
         try:
@@ -106,11 +83,6 @@ class Server:
             return "Mail drafted."
         node = {"task": "draft_mail", "arguments": [{"name": "text", "value": request}]}
         return json.dumps({"outcome": "plan", "task_nodes": [node], "task_steps": ["draft it"]})
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
 
 
 @pytest.fixture
