@@ -80,7 +80,7 @@ class JSONMetaDataParse(BaseDataSource):
                 if key in facts:
                     setattr(self, key, facts[key])
             lines = list(json_lines(Path(file).with_name("data.jsonl"), ("query", "response")))
-            self.x = as_array([line.get("prompt", "") + line["query"] for line in lines])
+            self.x = as_array([f"{line.get('prompt', '')}{line['query']}" for line in lines])
             self.y = as_array([line["response"] for line in lines])
             self.explanation = [line.get("explanation", "") for line in lines]
             self.judge_prompts = [line.get("judge_prompt", "") for line in lines]
