@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hearth import errors
+from hearth import config, errors
 from hearth.cli.invocation import Invocation, as_json, print_json
 from hearth.cli.remembered import Opened, known_people, opened
 from hearth.terminal import clean
@@ -74,8 +74,6 @@ def _embed(at: Opened) -> int:
     n_waiting = at.store.query("SELECT count(*) FROM event WHERE is_embedded = 0")[0][0]
     n_done = 0
     if n_waiting:
-        from hearth import config
-
         memory: EventMemory = EventMemory(at.store, MiniLMEncoder.open(config.cache_folder(os.environ)))
         with _bar(n_waiting, "Reading") as bar:
             for n_done in memory.embed():
@@ -87,8 +85,10 @@ def _embed(at: Opened) -> int:
 def _propose(at: Opened) -> Reading:
     """Raises: ConfigError: No language model is configured, or it cannot be used; nothing was read."""
     from hearth.guard.egress import Egress
+    from hearth.guard.injection import InjectionReader
     from hearth.guard.masked_model import MaskedModel, leaves_device, open_masked
     from hearth.learn.fact_reading import MAX_EVENTS, Reading, read_facts
+    from hearth.models.encoder import MiniLMEncoder
     from hearth.models.remote import RemoteModel
     from hearth.workspace import Folder
 
@@ -104,11 +104,15 @@ def _propose(at: Opened) -> Reading:
     )
     done = Reading()
     known = known_people(at)
+    if getattr(model, "writes_plans", False):
+        raise errors.ConfigError("the model in [models.language] was taught to write plans alone; name another one")
     with contextlib.ExitStack() as stack:
         bar = stack.enter_context(_bar(MAX_EVENTS, "Proposing"))
         if isinstance(model, RemoteModel | MaskedModel):
             stack.callback(model.close)
-        for done in read_facts(at.store, at.facts, model, known, leaves_device=leaves_device(chosen)):
+        reader = InjectionReader.of(MiniLMEncoder.open(config.cache_folder(os.environ)))
+        is_away = leaves_device(chosen)
+        for done in read_facts(at.store, at.facts, model, known, leaves_device=is_away, reader=reader):
             if bar is not None:
                 bar.update(done.n_events - bar.pos)
     return done

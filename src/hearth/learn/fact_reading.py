@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from hearth.errors import PlannerError
+from hearth.guard.injection import InjectionReader
+from hearth.guard.labels import ResultLabels
 from hearth.guard.mask import UnknownStandInError
 from hearth.guard.quoting import INJECTION, Quoting
 from hearth.memory.facts import FactStore
@@ -104,18 +106,20 @@ def read_facts(
     known: Known,
     *,
     leaves_device: bool = False,
+    reader: InjectionReader | None = None,
     limit: int = MAX_EVENTS,
 ) -> Iterator[Reading]:
     """Put events that it has not read to the model; yields what came of it after each batch.
 
     Args:
         leaves_device: The model is on another machine: it reads only what the owner said.
+        reader: Looks through what others wrote; what reads like an instruction is not put to the model.
     Raises:
         StoreError: What was yielded is kept.
     """
     total = Reading()
     while total.n_events < limit:
-        upto, batch = _waiting(store, min(EVENTS_AT_ONCE, limit - total.n_events), leaves_device)
+        upto, batch = _waiting(store, min(EVENTS_AT_ONCE, limit - total.n_events), leaves_device, reader)
         if upto is None:
             return
         n_proposed = n_refused = n_unread = 0
@@ -142,7 +146,9 @@ def read_facts(
         yield total
 
 
-def _waiting(store: Store, n: int, leaves_device: bool) -> tuple[int | None, list[Told]]:
+def _waiting(
+    store: Store, n: int, leaves_device: bool, reader: InjectionReader | None
+) -> tuple[int | None, list[Told]]:
     """The next events to read, and the number up to which all were looked at; None: none is left."""
     known = store.query("SELECT value FROM meta WHERE name = ?", (_READ_UPTO,))
     upto = int(known[0][0]) if known else 0
@@ -154,7 +160,9 @@ def _waiting(store: Store, n: int, leaves_device: bool) -> tuple[int | None, lis
     for row in rows:
         upto, label = row["number"], label_from_text(row["label"])
         is_kept = leaves_device and (not label.is_trusted or bool(row["person"]))
-        if row["kind"] not in NEVER_READ and INJECTION not in label.sources and not is_kept and row["text"].strip():
+        if row["kind"] in NEVER_READ or is_kept or not row["text"].strip() or INJECTION in label.sources:
+            continue
+        if reader is None or not reader.read({"text": row["text"]}, ResultLabels(label, {})):
             found.append(Told(row["id"], row["text"], row["kind"], parse_moment(row["at"]), label, row["person"]))
         if len(found) == n:
             break

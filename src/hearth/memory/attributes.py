@@ -55,6 +55,7 @@ _KINDS_OF_VALUE: tuple[tuple[re.Pattern[str], re.Pattern[str], str], ...] = (
 
 
 def attributes(owner: Subject, what: str, value: str, now: dt.datetime, known: Known) -> Iterator[Read]:
+    """What "`owner`'s `what` is `value`" says; nothing where the value has not the form of one."""
     if what == "birthday":
         said = {"today": f"{now.date()}"[5:], "tomorrow": f"{(now + dt.timedelta(days=1)).date()}"[5:]}.get(
             trimmed(value) or value.strip(" .")
