@@ -174,17 +174,18 @@ class Consents:
         self._version = -1
 
     def all(self) -> tuple[Consent, ...]:
-        """Every consent, also expired and revoked ones, oldest first; what another process takes back, at once."""
-        if self._store is not None and (version := self._store.query("PRAGMA data_version")[0][0]) != self._version:
-            self._known, self._version = None, version
+        """Every consent, also expired and revoked ones, oldest first."""
         if self._known is None:
             rows = self._store.query("SELECT * FROM consent ORDER BY number") if self._store is not None else []
             self._known = [_read(row) for row in rows]
         return tuple(self._known)
 
     def find(self, spec: ToolSpec, arguments: Mapping[str, Value], rule: str, now: dt.datetime) -> Consent | None:
-        """The consent that covers a call; a denial before an allowance."""
-        found = [c for c in self.all() if c.tool == spec.name and c.covers(spec, arguments, rule, now)]
+        """The consent that covers a call; a denial before an allowance. What another process took back covers none."""
+        for _ in range(2):
+            found = [c for c in self.all() if c.tool == spec.name and c.covers(spec, arguments, rule, now)]
+            if not found or not self._is_outdated():
+                break
         return min(found, key=lambda consent: consent.verdict != "deny", default=None)
 
     def may_cover(self, tool: str, rule: str, now: dt.datetime) -> bool:
@@ -193,6 +194,16 @@ class Consents:
             c.tool == tool and c.verdict == "allow" and not c.is_revoked and now < c.expires and rule in c.rules
             for c in self.all()
         )
+
+    def _is_outdated(self) -> bool:
+        """Whether another process wrote since this was last asked; then all are read anew when they are needed next."""
+        if self._store is None:
+            return False
+        before, self._version = self._version, self._store.query("PRAGMA data_version")[0][0]
+        if before == self._version:
+            return False
+        self._known = None
+        return True
 
     def keep(
         self,
