@@ -16,7 +16,7 @@ from typing import Literal, NewType, cast, get_args
 
 from hearth.errors import Ambiguous, NotFound, ToolError
 from hearth.protocols import CallContext
-from hearth.tools.words import folded, stem, stems
+from hearth.tools.words import folded, stems
 from hearth.types import Entity, Plain
 
 STATE_FILE = "home/devices.json"
@@ -120,7 +120,7 @@ class Devices:
         """
         words = re.findall(r"\w+", folded(said[:_MAX_CHARS]))
         able = [one for one in self._all if ability is None or ability in ABILITIES[one.kind]]
-        asked = {stem(word) for word in words} - _SMALL
+        asked = stems(said[:_MAX_CHARS]) - _SMALL
         exact = [one for one in able if stems(one.name) == asked or stems(f"{one.room} {one.name}") == asked]
         if len(exact) == 1:
             return exact
@@ -135,7 +135,7 @@ class Devices:
     def _none(self, said: str, able: Sequence[Known], ability: Ability | None) -> str:
         if not able:
             return f"none of the devices can do that; there are {_and([one.said for one in self._all[:10]])}"
-        others = [one for one in self._all if _fits(one, {stem(w) for w in re.findall(r"\w+", folded(said))} - _SMALL)]
+        others = [one for one in self._all if _fits(one, stems(said) - _SMALL)]
         if ability is not None and others:
             can = ", ".join(ABILITIES[others[0].kind])
             return f"{others[0].said} cannot be set that way; of a {others[0].kind} there is: {can}"
