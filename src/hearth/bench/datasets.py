@@ -1,5 +1,7 @@
 """Data sets in the plan format: JSONL of requests with plans, a tool file, optionally a graph of allowed links.
 
+Public sets in forms of their own are read by `bench.public_data`.
+
 Read through `plan_format`, so a benchmark sees what `hearth learn` sees. Nothing is shipped: paths are the caller's.
 """
 
@@ -7,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,6 +32,18 @@ class Gold:
     graph: PlanGraph
     calls: tuple[GoldCall, ...]
     """One per node, with every value that is right."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One line."""
+
+    place: str
+    """File and line."""
+    demonstration: Demonstration
+    gold: Gold
+    unknown: Mapping[str, Any]
+    """Fields that the plan format does not know, as they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,35 +86,98 @@ def read_plans(path: Path, tools: Mapping[str, ToolSpec], *, skip_bad: bool = Fa
             twice, or a plan with an unknown tool. Names the file and the line.
     """
     faults: list[str] = []
-    found: list[Demonstration] = []
-    golds: list[Gold] = []
-    unknown: list[dict[str, Any]] = []
-    seen: dict[str, int] = {}
-    for number, data in read_jsonl(path, faults if skip_bad else None):
+    lines = ((f"{path}:{number}", data) for number, data in read_jsonl(path, faults if skip_bad else None))
+    return collect_plans(lines, tools, str(path), sha256_of(path), faults if skip_bad else None)
+
+
+def sha256_of(*paths: Path) -> str:
+    """Hash of files, one after the other. Raises: RequestError."""
+    whole = hashlib.sha256()
+    for path in paths:
         try:
-            demonstration = demonstration_from_json(data, f"{path.stem}-{number}")
-            _check(demonstration, tools, seen)
+            with path.open("rb") as file:
+                while block := file.read(1 << 20):
+                    whole.update(block)
+        except OSError as error:
+            raise RequestError(f"cannot read {str(path)!r}: {error.strerror}") from None
+    return whole.hexdigest()
+
+
+def collect_plans(
+    lines: Iterable[tuple[str, Mapping[str, Any]]],
+    tools: Mapping[str, ToolSpec],
+    name: str,
+    sha256: str,
+    faults: list[str] | None,
+) -> PlanData:
+    """Lines of the plan format, each with where it stands, as data.
+
+    Args:
+        name: What holds them, for messages; its stem begins the ids of lines without one.
+        faults: Where bad lines are noted, which are then passed over; None stops at the first.
+    Raises:
+        RequestError: As `read_plans`.
+    """
+    found: list[Sample] = []
+    seen: dict[str, str] = {}
+    for sample in samples_of(lines, tools, Path(name).stem, faults):
+        id = sample.demonstration.id
+        if id in seen:
+            first = seen[id].rpartition(":")[2]
+            fault = f"{sample.place}: the id {id!r} is used twice, first on line {first}; ids must differ"
+            if faults is None:
+                raise RequestError(fault)
+            faults.append(fault)
+            continue
+        seen[id] = sample.place
+        found.append(sample)
+    if not found:
+        raise RequestError(f"{name}: holds no demonstration{f'; the first fault: {faults[0]}' if faults else ''}")
+    if faults is not None:
+        faults.sort(key=_line_of)
+    return PlanData(
+        tuple(s.demonstration for s in found), tools, sha256, tuple(s.gold for s in found), tuple(faults or ()),
+        tuple(s.unknown for s in found),
+    )  # fmt: skip
+
+
+def _line_of(fault: str) -> tuple[str, int]:
+    """Where a fault stands: its file, then its line."""
+    file, _, rest = fault.partition(": ")[0].rpartition(":")
+    return file, int(rest) if rest.isdecimal() else 0
+
+
+def stream_plans(path: Path, tools: Mapping[str, ToolSpec], faults: list[str] | None = None) -> Iterator[Sample]:
+    """Samples of a JSONL file one by one, in constant memory.
+
+    Args:
+        faults: Where bad lines are noted, which are then passed over; None stops at the first.
+    Raises:
+        RequestError: As `read_plans`. Not covered: an id used twice.
+    """
+    lines = ((f"{path}:{number}", data) for number, data in read_jsonl(path, faults))
+    return samples_of(lines, tools, path.stem, faults)
+
+
+def samples_of(
+    lines: Iterable[tuple[str, Mapping[str, Any]]], tools: Mapping[str, ToolSpec], stem: str, faults: list[str] | None
+) -> Iterator[Sample]:
+    """Lines of the plan format, checked one by one. Raises: RequestError."""
+    for place, data in lines:
+        try:
+            demonstration = demonstration_from_json(data, f"{stem}-{place.rpartition(':')[2]}")
+            _check(demonstration, tools)
             gold = _gold_from_json(data, demonstration.plan)
         except HearthError as error:
-            if not skip_bad:
-                raise RequestError(f"{path}:{number}: {error}") from None
-            faults.append(f"{path}:{number}: {error}")
+            if faults is None:
+                raise RequestError(f"{place}: {error}") from None
+            faults.append(f"{place}: {error}")
             continue
-        seen[demonstration.id] = number
-        found.append(demonstration)
-        golds.append(gold)
-        unknown.append({key: value for key, value in data.items() if key not in _KNOWN_FIELDS})
-    if not found:
-        raise RequestError(f"{path}: holds no demonstration{f'; the first fault: {faults[0]}' if faults else ''}")
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    return PlanData(tuple(found), tools, digest, tuple(golds), tuple(faults), tuple(unknown))
+        unknown = {key: value for key, value in data.items() if key not in _KNOWN_FIELDS}
+        yield Sample(place, demonstration, gold, unknown)
 
 
-def _check(demonstration: Demonstration, tools: Mapping[str, ToolSpec], seen: Mapping[str, int]) -> None:
-    if demonstration.id in seen:
-        raise RequestError(
-            f"the id {demonstration.id!r} is used twice, first on line {seen[demonstration.id]}; ids must differ"
-        )
+def _check(demonstration: Demonstration, tools: Mapping[str, ToolSpec]) -> None:
     named = [step.tool for step in demonstration.plan.steps] + list(demonstration.tools)
     missing = next((name for name in named if name not in tools), None)
     if missing is not None:
