@@ -36,7 +36,7 @@ from hearth.planning.recall import RecallPlanner
 from hearth.registry import load_tools
 from hearth.types import Argument, Context, Demonstration, Plan, Ref, Request, Step, ToolSpec
 
-FILES = ("held_out_requests.jsonl", "blind_requests.jsonl")
+FILES = ("held_out_requests.jsonl", "blind_requests.jsonl", "home_requests.jsonl")
 NOW = "2026-11-20T09:30:00+01:00"
 _ARTICLE = re.compile(r"^(?:the|my|a|an|our)\s+", re.I)
 

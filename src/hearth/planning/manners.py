@@ -35,7 +35,7 @@ _PAUSES = listed(", ; : . ! ?")
 # The numbers below were set by cross-validation on the shipped demonstrations (benchmarks/planning.py reports it).
 _N_PER_TOOL = 120
 """How many lessons of a tool are counted, the newest."""
-_N_PER_TOOL_GENERAL, _N_GENERAL = 15, 600
+_N_PER_TOOL_GENERAL, _N_GENERAL = 15, 1_200
 _SMOOTHING = 2.0
 _LEFT_RATES = {"^": 0.04, "": 0.02, "<": 0.1, **dict.fromkeys(_ARTICLES, 0.12), **dict.fromkeys(_LINKS, 0.12)}
 _LEFT_RATES |= dict.fromkeys(_OPENERS, 0.4) | {":": 0.6}
@@ -234,6 +234,18 @@ def _hidden(words: tuple[str, ...], step: LessonStep) -> tuple[str, ...]:
     return tuple(HIDDEN if k in inside and not word.startswith("<") else word for k, word in enumerate(words))
 
 
+def _without_others(lesson: Lesson, source: Source) -> tuple[str, ...]:
+    """The words with those of all other arguments hidden: they are no part of the way of asking either."""
+    own = {k for first, last in stretches_of(source) for k in range(first, last)}
+    hidden = _hidden_places(lesson) - own
+    return tuple(HIDDEN if k in hidden and not word.startswith("<") else word for k, word in enumerate(lesson.words))
+
+
+def _hidden_places(lesson: Lesson) -> set[int]:
+    sources = [source for step in lesson.steps for source in step.sources.values()]
+    return {k for source in sources for first, last in stretches_of(source) for k in range(first, last)}
+
+
 class _General:
     """Counts over all tools: per parameter name, and over all free text."""
 
@@ -251,8 +263,9 @@ class _General:
                         manner = self.by_name.get(name)
                         if manner is None:
                             manner = self.by_name[name] = Manner(Occurrences())
-                        manner.occurred.count(lesson.words)
-                        manner.count_stretches(lesson.words, source)
+                        words = _without_others(lesson, source)
+                        manner.occurred.count(words)
+                        manner.count_stretches(words, source)
         for manner in self.by_name.values():
             self.all.include(manner)
 

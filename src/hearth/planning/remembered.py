@@ -29,6 +29,7 @@ from hearth.planning.lessons import (
     lesson_to_json,
 )
 from hearth.planning.likeness import Likeness
+from hearth.planning.thesaurus import all_concepts
 from hearth.protocols import Encoder
 from hearth.store import Store
 from hearth.types import Demonstration
@@ -75,7 +76,8 @@ class Remembered:
         self._by_tool: dict[str, list[int]] | None = None
         self._by_words: dict[int, list[int]] | None = None
         self._leaning: Leaning | None = None
-        self.fingerprint = zlib.crc32(np.round(encoder.encode([_PROBE])[0], 1).astype(np.int8).tobytes())
+        probe = np.round(encoder.encode([_PROBE])[0], 1).astype(np.int8).tobytes()
+        self.fingerprint = zlib.crc32(" ".join(all_concepts()).encode(), zlib.crc32(probe))
         self.is_long = np.zeros(0, dtype=np.bool_)
         """Per row, whether it is a whole request of several clauses."""
         self.refers = np.zeros(0, dtype=np.bool_)

@@ -117,8 +117,14 @@ THINGS = {
     "last": "last latest newest recent|most recent",
     "texting": "sms whatsapp telegram messenger slack imessage dm signal|text message|a text|group chat",
     "music": "music song songs jazz album artist playlist podcast radio band tune spotify track",
-    "home": "light lights lamp heating thermostat door doors window windows vacuum robot oven dishwasher fridge tv "
-    "television blinds garage bedroom kitchen hallway|living room|front door",
+    "home": "light lights lamp lamps heating heater radiator thermostat fan door doors lock window windows vacuum "
+    "robot oven dishwasher fridge tv television telly blinds shutters curtains gate scene devices|"
+    "coffee machine|front door",
+    "room": "bedroom kitchen hallway hall garden basement cellar attic nursery porch terrace driveway garage bathroom|"
+    "living room|dining room|front door|back door|at home",
+    "seen": "anybody anyone somebody someone everybody camera footage visitors|who was|who came|who is in|who has been|"
+    "who's been|was doing|were doing|doing at|doing in|came in|come in|came into|come into|was in the|was at the|"
+    "been in the|happened in|went on in|happened at|going on in|how long was|how often did",
     "weather": "weather rain snow sunny forecast temperature umbrella|degrees outside",
     "news": "news headlines score scores stock stocks share election match|share price|opening hours",
     "money": "money bank account balance euros dollars bill bills savings card loan tax|credit card|bank account|rent",

@@ -63,6 +63,8 @@ def period_meant(
     now = call.now
     if at is not None and (start is not None or end is not None):
         raise ToolError("a moment and a stretch of time were given; give either `at` or `start` and `end`")
+    if start is not None and start == end:
+        at, start, end = start, None, None
     try:
         if at is not None:
             first, last = at - AROUND_A_MOMENT, at + AROUND_A_MOMENT
