@@ -281,6 +281,12 @@ def test_the_later_word_on_a_matter_comes_first() -> None:
             [day(5, 1), day(5, 2)],
             unit([1, 0], [1, 0], [1, 0]),
         ),
+        (
+            "What is my bike lock code?",
+            ["My bike lock code is 3141.", "My suitcase lock code is 2718."],
+            [day(5, 1), day(5, 2)],
+            unit([1, 0], [1, 0], [1, 0]),
+        ),
     ],
 )
 def test_other_matters_stay_where_they_are(

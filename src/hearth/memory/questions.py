@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from hearth.memory.statements import statements
-
 _CALL = re.compile(
     r"\s*(?:(?:hey|hi|hello|ok|okay|so|well|and|now|please|hearth|sorry|um|uh)\b[,!.]?\s*)+|[\s,:;–-]+"
     r"|\s*(?:i (?:forgot|forget|can't remember|cannot remember|don't remember|don't know|wonder|want to know)"
@@ -46,12 +44,20 @@ _QUESTION = re.compile(
     r"|\s*(?:do|does|did|is|are|am|was|were|can|could|will|would|should|has|have|had|may|might)(?:n't)? \w",
     re.IGNORECASE,
 )
-_DECLARES = re.compile(
-    r"(?:(?i:i|we|he|she|they|it|my|our|his|her|their|the|this|that|these|those|there|mum|mom|dad|grandma|grandpa)"
-    r"|[A-Z][\w'’-]+)(?:'\w+|’\w+)?\s+\S"
-)
 _ORDERS = re.compile(
-    r"[A-Z]\w+\s+(?:me|us|my|the|a|an|all|every|this|that|it)\b|I (?:want|need|would like) (?:you )?to\b"
+    r"(?:(?:please|can you|could you) )*(?:remind|add|set|create|make|put|play|call(?! me\b)|ring|show|find|search|look"
+    r"|cancel|delete|remove|move|book|buy|open|close|turn|start|stop|schedule|draft|send|plan|write|mark|list|check|order"
+    r"|update|change|wake|email|e-mail|mail|text|message|tell|ask|reply|forward|read|give|get|go|let|help|translate|convert"
+    r"|count|calculate|save|store|note|rename|copy|share|print|undo|forget|postpone|invite|say|answer|switch|scan|clear"
+    r"|archive)\b"
+    r"|(?:i|we) (?:want|need|would like|'d like) (?:you )?to\b",
+    re.IGNORECASE,
+)
+_SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
+_OPENER = re.compile(
+    r"\s*(?:(?:please )?(?:remember|note|don't forget)(?: that)?|hey|so|well|yes|ok|okay|actually|oh|fyi"
+    r"|by the way)\b[,:]?\s*",
+    re.IGNORECASE,
 )
 
 
@@ -81,7 +87,10 @@ def asked_of(words: str) -> Asked:
 
 def declares(text: str) -> bool:
     """Whether a request states something, and does not only ask or order: "my locker is 48 now"."""
-    return any(
-        is_whole and _DECLARES.match(said) is not None and _ORDERS.match(said) is None
-        for said, _, is_whole in statements(text)
-    )
+    for sentence in _SENTENCE.findall(text):
+        opener = _OPENER.match(sentence)
+        said = sentence[opener.end() if opener else 0 :].strip()
+        is_asked = said.endswith("?") or _QUESTION.match(said) is not None
+        if " " in said and not is_asked and _ORDERS.match(said) is None:
+            return True
+    return False

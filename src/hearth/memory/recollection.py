@@ -110,8 +110,8 @@ class Recollection:
         found = self._events.look_closely(query, limit=limit + N_PASSED_OVER, now=now, where=where)
         kept = [_hit(one) for one in self._kept(found, query) if one.id not in used and _is_near(one, query)]
         zone = now.tzinfo if now is not None else None
-        hits = (*(_as_hit(fact, score, zone) for fact, score in facts), *kept[: limit - len(facts)])
-        return self._latest_first(query, hits)
+        hits = (*(_as_hit(fact, score, zone) for fact, score in facts), *kept)
+        return self._latest_first(query, hits)[:limit]
 
     def answer(self, question: str, *, now: dt.datetime) -> Recalled:
         """The answer to `question` with what it rests on: what is held true, else what an event says, else that memory
@@ -158,10 +158,11 @@ class Recollection:
         moments = [hit.at if hit.kind in _OWN and _states(hit) else None for hit in compared]
         if sum(moment is not None for moment in moments) < 2 or _PAST.search(query):
             return hits
-        vectors = self._events.vectors_of([query, *(hit.text for hit in compared)])
+        texts = [hit.text for hit in compared]
+        vectors = self._events.vectors_of([query, *texts])
         if vectors is None:
             return hits
-        order = latest_first(query, [hit.text for hit in compared], moments, vectors)
+        order = latest_first(query, texts, moments, vectors)
         return (*(compared[place] for place in order), *hits[len(compared) :])
 
     def facts_for(self, query: str) -> tuple[tuple[Fact, float], ...]:
@@ -253,9 +254,9 @@ def _hit(found: Found) -> MemoryHit:
 
 def _is_near(found: Found, query: str) -> bool:
     """Whether an event is about what is looked for, and not only vaguely near."""
-    asked = {word[:5] for word in _asked(query)}
-    said = {word[:5] for word in telling_words(f"{found.person} {found.text}")}
-    return len(asked & said) >= _LEAST_SHARE * len(asked) or found.cosine >= _LEAST_COSINE
+    asked = {word[:4] for word in _asked(query)}
+    said = {word[:4] for word in telling_words(f"{found.person} {found.text}")}
+    return len(asked & said) >= _LEAST_SHARE * len(asked) or max(found.cosine, found.close) >= _LEAST_COSINE
 
 
 def _tells_time(fact: Fact) -> bool:

@@ -19,6 +19,9 @@ LEAST_LIKE = 0.45
 MOST_BEHIND = 0.25
 """By how much the later one may be further from the question."""
 N_COMPARED = 6
+_ATTRIBUTE = re.compile(
+    r"(?:my|our|the|your|[\w-]+['’]s) (?P<thing>[\w -]+?) (?:is|are|was|goes|comes|expires)\b", re.IGNORECASE
+)
 _NAMED = re.compile(r"(?<!^)\b[A-Z]\w+")
 
 
@@ -70,4 +73,7 @@ def _is_of_another(question: str, earlier: str, later: str) -> bool:
     words = {word for word in telling_words(question) if word in KIN}
     words |= {word.casefold() for word in _NAMED.findall(question) if word != "I"}
     before, after = set(telling_words(earlier)), set(telling_words(later))
+    things = _ATTRIBUTE.match(earlier), _ATTRIBUTE.match(later)
+    if things[0] and things[1]:  # "my bike lock code" is not "my suitcase lock code"
+        words |= set(telling_words(things[0]["thing"])) & set(telling_words(question))
     return any(word in before and word not in after for word in words)

@@ -101,9 +101,14 @@ def read_preferences(folder: Path) -> tuple[PreferenceCase, ...]:
     return tuple(found)
 
 
-def shipped_changes() -> tuple[ChangedCase, ...]:
-    """Our own cases."""
-    lines = (files("hearth.bench") / "data" / "changed_preferences.jsonl").read_text(encoding="utf-8").splitlines()
+def shipped_changes(*, is_held_out: bool = False) -> tuple[ChangedCase, ...]:
+    """Our own cases.
+
+    Args:
+        is_held_out: Those written before the last rules were tried and never used to choose one.
+    """
+    name = "changed_preferences_held_out.jsonl" if is_held_out else "changed_preferences.jsonl"
+    lines = (files("hearth.bench") / "data" / name).read_text(encoding="utf-8").splitlines()
     return tuple(
         ChangedCase(*(entry[k] for k in ("id", "old", "new", "question", "right"))) for entry in map(json.loads, lines)
     )
@@ -297,3 +302,6 @@ def preference_lines(document: Mapping[str, Any]) -> Iterator[str]:
         for label, name in (("words alone", "floor_words_"), ("events alone", "floor_events_"), ("facts first", "")):
             right, old = document[f"{name}changed_right"], document[f"{name}changed_old_won"]
             yield f"  {label:<24}  new value first: {right}  old value first: {old}"
+        if "held_out_changed_n" in document:
+            right, both = document["held_out_changed_right"], document["held_out_unchanged_right"]
+            yield f"  held out ({document['held_out_changed_n']}): {right}; where both hold: {both}"
