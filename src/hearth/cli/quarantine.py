@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from hearth.cli.invocation import as_json, print_json
-from hearth.cli.learning import folder_of, opened_state, opened_store, state_option
+from hearth.cli.learning import folder_of, learn, opened_state, opened_store, state_option
 from hearth.terminal import clean, short
 
 
@@ -115,3 +115,6 @@ def drop(ctx: click.Context, id: str, state_folder: Path | None) -> None:
     with opened_state(_folder(ctx, state_folder)) as (state, _):
         n = Quarantine(state.store).drop(id)
     click.echo(f"Removed {n} from quarantine.")
+
+
+learn.add_command(quarantine)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import shlex
 import shutil
@@ -15,21 +16,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from hearth import __version__, errors
-from hearth.cli.adapters import adapters
-from hearth.cli.benchmarks import bench
-from hearth.cli.correcting import correct
-from hearth.cli.forgetting import forget
 from hearth.cli.invocation import Invocation, as_json, opened_agent, print_json, yes_option
-from hearth.cli.learning import learn
-from hearth.cli.ledger import ledger
-from hearth.cli.masking import mask
-from hearth.cli.memory import memory
-from hearth.cli.people import people
-from hearth.cli.policy import policy
-from hearth.cli.quarantine import quarantine
-from hearth.cli.skills import skills
-from hearth.cli.video import video
-from hearth.cli.why import why
 from hearth.terminal import clean, command_name
 
 if TYPE_CHECKING:
@@ -119,7 +106,38 @@ def run(arguments: list[str]) -> int:
         return 70
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+ELSEWHERE = {
+    "adapters": "hearth.cli.adapters:adapters",
+    "bench": "hearth.cli.benchmarks:bench",
+    "correct": "hearth.cli.correcting:correct",
+    "forget": "hearth.cli.forgetting:forget",
+    "learn": "hearth.cli.quarantine:learn",  # a command of it; loads the others
+    "ledger": "hearth.cli.ledger:ledger",
+    "mask": "hearth.cli.masking:mask",
+    "memory": "hearth.cli.memory:memory",
+    "people": "hearth.cli.people:people",
+    "policy": "hearth.cli.policy:policy",
+    "skills": "hearth.cli.skills:skills",
+    "video": "hearth.cli.video:video",
+    "why": "hearth.cli.why:why",
+}
+"""Commands by where they are written, loaded when they are asked for: a command waits for its own imports alone."""
+
+
+class Commands(click.Group):
+    """A group that knows the names of commands written elsewhere."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted({*super().list_commands(ctx), *ELSEWHERE})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in ELSEWHERE and cmd_name not in self.commands:
+            module, _, name = ELSEWHERE[cmd_name].partition(":")
+            self.add_command(getattr(importlib.import_module(module), name))
+        return super().get_command(ctx, cmd_name)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.option("--home", metavar="DIR", help="Home folder (default: $HEARTH_HOME, else the platform's data directory).")
 @click.version_option(__version__, prog_name="hearth")
 @click.pass_context
@@ -413,22 +431,6 @@ def demo(
     from hearth.demo.run import run_demo
 
     return run_demo(requests=requests, limit=limit, report=report, keep=keep, yes=yes, as_json=as_json)
-
-
-hearth.add_command(bench)
-hearth.add_command(mask)
-hearth.add_command(memory)
-hearth.add_command(people)
-hearth.add_command(video)
-learn.add_command(quarantine)
-hearth.add_command(learn)
-hearth.add_command(correct)
-hearth.add_command(forget)
-hearth.add_command(skills)
-hearth.add_command(adapters)
-hearth.add_command(ledger)
-hearth.add_command(policy)
-hearth.add_command(why)
 
 
 # ── Shared ────────────────────────────────────────────────────────────────────────────────────────────────
