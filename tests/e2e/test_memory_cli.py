@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 from pathlib import Path
@@ -181,13 +182,13 @@ def test_what_is_old_is_folded_and_read_after_an_answer_without_being_asked(hear
     lines = [
         {"timestamp": f"{day}T10:{minute:02}:00", "sender": "Ana", "body": f"the zork{minute} of {day} is mended"}
         for day in ("2019-03-01", "2019-03-02", "2019-03-03")
-        for minute in range(20)
+        for minute in range(8)
     ]
     chat = tmp_path / "chat.jsonl"
     chat.write_text("\n".join(map(json.dumps, lines)))
     assert hearth("memory", "import", str(chat)).code == 0
-    assert stats(hearth)["by_kind"] == {"message": 60}
-    assert stats(hearth)["n_without_vector"] == 60
+    assert stats(hearth)["by_kind"] == {"message": 24}
+    assert stats(hearth)["n_without_vector"] == 24
     for _ in range(20):
         assert hearth("ask", "what is 3 times 4").code == 0
         if not stats(hearth)["n_without_vector"]:
@@ -210,6 +211,16 @@ def test_what_goes_wrong_while_tending_changes_no_answer(hearth: Hearth, monkeyp
         assert ran.code == 0
         assert "disk" not in ran.err
         assert "12" in ran.out
+
+
+def test_a_conversation_is_tended_after_each_answer(hearth: Hearth, monkeypatch: pytest.MonkeyPatch) -> None:
+    tended: list[object] = []
+    monkeypatch.setattr("hearth.agent.tend_a_little", lambda *given: tended.append(given))
+    monkeypatch.setattr("sys.stdin", io.StringIO("what is 3 times 4\nwhat is 3 times 5\n\n"))
+    ran = hearth("chat")
+    assert "12" in ran.out
+    assert "15" in ran.out
+    assert len(tended) == 2
 
 
 def configure(home: Path, text: str) -> None:
