@@ -22,6 +22,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hearth.errors import MissingExtraError, ToolError
 from hearth.experts.background import Background, Change
@@ -38,8 +39,12 @@ _LEAST_FAR = 0.35
 _LEAST_NEAR = 0.5
 _LEAST_EXPECTED = 0.4
 """For somebody who was followed to there."""
+_KNOWN_FAR = 0.6
+"""From which on the whole frame is believed where somebody was expected."""
 _LEAST_OUTLINE = 0.03
 """Share of the closer look that is a person's outline."""
+_LEAST_CHANGED = 0.1
+"""Share of the closer look that differs from the room, when there is no outline."""
 _N_CLOSER = 4
 """Closer looks a frame, beside those at what the whole frame showed: they bound what a frame costs."""
 _N_FAR = 6
@@ -296,7 +301,7 @@ class _Eyes:
         """
         found: list[Box] = []
         for find in self._detector.find(pixels, _LEAST_FAR)[:_N_FAR]:
-            box = self._closer(pixels, _around(find, pixels), change, find.score, _LEAST_NEAR)
+            box = self._confirmed(pixels, find, change, expected)
             if box and not _is_among(box, found):
                 found.append(box)
         places = [(box, _LEAST_EXPECTED) for box in expected] + [(box, _LEAST_NEAR) for box in change.patches]
@@ -304,55 +309,82 @@ class _Eyes:
         for place, least in places:
             if n_closer < _N_CLOSER and not _is_seen(place, found) and place.height >= _LEAST_SIDE_PX:
                 n_closer += 1
-                box = self._closer(pixels, _square(place, 1.5), change, None, least)
+                box = self._closer(pixels, _square(place, 1.5), change, least)
                 if box and not _is_among(box, found):
                     found.append(box)
         return sorted(found, key=lambda box: -box.score)
 
-    def _closer(self, pixels: Pixels, place: Box, change: Change, far: float | None, least: float) -> Box | None:
-        """The person in one place of the frame, if there is one on a closer look too."""
-        rows, columns = _inside(place, pixels)
-        crop = pixels[rows, columns]
-        if min(crop.shape[:2], default=0) < _LEAST_SIDE_PX:
+    def _confirmed(self, pixels: Pixels, far: Find, change: Change, expected: Sequence[Box]) -> Box | None:
+        """Around what the whole frame showed, if it is a person on a closer look too."""
+        place = _around(far, pixels)
+        crop = self._crop(pixels, place)
+        # The outline costs half of what the detector does: most of what is nobody ends here.
+        if crop is None or (crop.outline.mean() < _LEAST_OUTLINE and change.share(place) < _LEAST_CHANGED):
             return None
-        finds = self._detector.find(crop, least)
-        if not finds:
-            return None
-        best = finds[0]
-        score = best.score if far is None else (best.score + far) / 2
-        offset = np.array([columns.start, rows.start], np.float32)
-        body = _around(Find(best.score, best.points + offset), pixels)
-        outline = self._outlined(crop, best)
-        if outline:
-            box = _moved_by(outline, columns.start, rows.start)
-        elif score >= _LEAST_NEAR and change.share(body) >= 0.1:
-            box = change.around(body) or body
-        else:
-            return None
-        return replace(_clipped(box, pixels), score=min(1.0, score))
+        if far.score >= _KNOWN_FAR and any(_shared(place, box) > 0.7 * box.area for box in expected):
+            return _person(crop, Find(far.score, far.points - crop.corner), far.score, change, pixels)
+        near = self._detector.find(crop.pixels, _LEAST_NEAR)
+        return _person(crop, near[0], (near[0].score + far.score) / 2, change, pixels) if near else None
 
-    def _outlined(self, crop: Pixels, find: Find) -> Box | None:
-        """Around the outline of the person in a crop; None when there is next to none."""
+    def _closer(self, pixels: Pixels, place: Box, change: Change, least: float) -> Box | None:
+        """Around the person in one place of the frame, if there is one."""
+        crop = self._crop(pixels, place)
+        near = self._detector.find(crop.pixels, least) if crop else []
+        return _person(crop, near[0], near[0].score, change, pixels) if crop and near else None
+
+    def _crop(self, pixels: Pixels, place: Box) -> _Crop | None:
         import cv2
 
+        rows, columns = _inside(place, pixels)
+        part = pixels[rows, columns]
+        if min(part.shape[:2]) < _LEAST_SIDE_PX:
+            return None
         side = self._outline.side
-        small = cv2.resize(crop, (side, side), interpolation=cv2.INTER_AREA).astype(np.float32) / 255
-        mask = (self._outline.run(small)[0][..., 0] > 0.5).astype(np.uint8)
-        if mask.mean() < _LEAST_OUTLINE:
+        small = cv2.resize(part, (side, side), interpolation=cv2.INTER_AREA).astype(np.float32) / 255
+        outline = (self._outline.run(small)[0][..., 0] > 0.5).astype(np.uint8)
+        return _Crop(part, np.array([columns.start, rows.start], np.float32), outline)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Crop:
+    pixels: Pixels
+    corner: NDArray[np.float32]
+    """Of the frame, where the crop begins."""
+    outline: NDArray[np.uint8]
+    """1 where a person is, at the network's size."""
+
+
+def _person(crop: _Crop, near: Find, score: float, change: Change, pixels: Pixels) -> Box | None:
+    """Around somebody found in a crop: their outline, else what changed about there."""
+    outlined = _outlined(crop, near)
+    if outlined:
+        box = _moved_by(outlined, float(crop.corner[0]), float(crop.corner[1]))
+    else:
+        body = _around(Find(near.score, near.points + crop.corner), pixels)
+        if score < _LEAST_NEAR or change.share(body) < _LEAST_CHANGED:
             return None
-        _, labels, stats, _ = cv2.connectedComponentsWithStats(mask, connectivity=8)
-        scale = np.array([side / crop.shape[1], side / crop.shape[0]])
-        torso = [find.points[2] + share * (find.points[0] - find.points[2]) for share in (0.0, 0.3, 0.6)]
-        hits = [
-            int(labels[row, column])
-            for column, row in (np.clip(np.round(point * scale), 0, side - 1).astype(int) for point in torso)
-        ]
-        label = next((hit for hit in hits if hit), 0) or 1 + int(np.argmax(stats[1:, cv2.CC_STAT_AREA]))
-        left, top, width, height, area = (int(value) for value in stats[label])
-        if area < _LEAST_OUTLINE * mask.size:
-            return None
-        across, down = 1 / scale[0], 1 / scale[1]
-        return Box(left * across, top * down, (left + width) * across, (top + height) * down)
+        box = change.around(body) or body
+    return replace(_clipped(box, pixels), score=min(1.0, score))
+
+
+def _outlined(crop: _Crop, find: Find) -> Box | None:
+    """Around the outline of the person in a crop; None when there is next to none."""
+    import cv2
+
+    if crop.outline.mean() < _LEAST_OUTLINE:
+        return None
+    side = crop.outline.shape[0]
+    _, labels, stats, _ = cv2.connectedComponentsWithStats(crop.outline, connectivity=8)
+    scale = np.array([side / crop.pixels.shape[1], side / crop.pixels.shape[0]])
+    torso = [find.points[2] + share * (find.points[0] - find.points[2]) for share in (0.0, 0.3, 0.6)]
+    places = [np.clip(np.round(point * scale), 0, side - 1).astype(int) for point in torso]
+    hits = [int(labels[row, column]) for column, row in places]
+    label = next((hit for hit in hits if hit), 0) or 1 + int(np.argmax(stats[1:, cv2.CC_STAT_AREA]))
+    left, top, width, height, area = (int(value) for value in stats[label])
+    if area < _LEAST_OUTLINE * crop.outline.size:
+        return None
+    across, down = 1 / scale[0], 1 / scale[1]
+    return Box(left * across, top * down, (left + width) * across, (top + height) * down)
 
 
 # ── Boxes ─────────────────────────────────────────────────────────────────────────────────────────────────
