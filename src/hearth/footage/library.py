@@ -186,10 +186,13 @@ class Library:
 
     def _picture(self, part: Part, shows_strangers: bool) -> str:
         from hearth.footage.pictures import draw_sighting
+        from hearth.footage.recordings import at
+        from hearth.footage.recordings import at
         from hearth.footage.sightings import scaled
 
         frame = self._frame(part)
         height, width = frame.pixels.shape[:2]
+        moment_at = at(part.recording.start, frame.at_s).astimezone(self._zone())
         seen = [(one, scaled(moment, width, height)) for one, moment in self._in_view(part, frame.at_s)]
         image = draw_sighting(
             frame.pixels,
@@ -197,6 +200,7 @@ class Library:
             [one.name for one, _ in seen],
             [moment.pose for _, moment in seen],
             [not one.name and not shows_strangers for one, _ in seen],
+            f"{part.recording.room}, {at(part.recording.start, frame.at_s):%Y-%m-%d %H:%M:%S}",
         )
         return self._written(image, f"{part.id}{'-all' if shows_strangers else ''}.jpg")
 
