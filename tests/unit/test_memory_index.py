@@ -55,6 +55,16 @@ def test_stems_are_the_full_text_indexs_own() -> None:
     assert other == {"dog": 1, "ran": 1}
 
 
+def test_stems_of_questions_are_kept_and_no_more_than_so_many(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hearth.memory.index._MOST_STEMS", 3)
+    index = EventMemory(store).index
+    for _ in range(3):
+        assert index.stems(["running", "dogs", "run", "dog", "cats"]) == ["run", "dog", "cat"]
+        assert index.stems(["running", "mice"]) == ["run", "mice"]
+        assert index.stems([]) == []
+    assert index.stems(["", "--"]) == []
+
+
 @pytest.mark.parametrize(
     ("text", "signs"),
     [("Are you well?", ASKS), ("I went yesterday", HAS_TIME), ("I have two cats", HAS_NUMBER), ("Fine", 0)],

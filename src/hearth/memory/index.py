@@ -31,6 +31,8 @@ VECTOR_BYTES = 4 + DIM + DIM // 8
 _MOST_UNREAD = 500
 """Events whose words are stemmed one by one when a question comes; of more, the lists are read anew."""
 _LEAST_SWEPT = 1024
+_MOST_STEMS = 20_000
+"""Words of questions whose stems are kept."""
 _MANY, _DRAWN = 20_000, 4000
 
 _TERMS = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.event_terms USING fts5vocab ('main', 'event_words', 'instance')"
@@ -102,6 +104,7 @@ class EventIndex:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._stemmer = Stemmer()
+        self._stems: dict[str, tuple[str, ...]] = {}
         with store.transaction(is_synced=False) as cursor:
             cursor.execute(_TERMS)
         self._load()
@@ -367,8 +370,13 @@ class EventIndex:
 
     def stems(self, words: Sequence[str]) -> list[str]:
         """The stems of words, each once, in order."""
-        found = self._stemmer.stems(list(words))
-        return list(dict.fromkeys(stem for counts in found for stem in counts))
+        new = [word for word in words if word not in self._stems]
+        if new:
+            if len(self._stems) > _MOST_STEMS:
+                self._stems.clear()
+                new = list(words)
+            self._stems |= dict(zip(new, map(tuple, self._stemmer.stems(new)), strict=True))
+        return list(dict.fromkeys(stem for word in words for stem in self._stems[word]))
 
 
 def top(scores: FloatArray, k: int) -> Slots:
