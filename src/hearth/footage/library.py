@@ -187,12 +187,10 @@ class Library:
     def _picture(self, part: Part, shows_strangers: bool) -> str:
         from hearth.footage.pictures import draw_sighting
         from hearth.footage.recordings import at
-        from hearth.footage.recordings import at
         from hearth.footage.sightings import scaled
 
         frame = self._frame(part)
         height, width = frame.pixels.shape[:2]
-        moment_at = at(part.recording.start, frame.at_s).astimezone(self._zone())
         seen = [(one, scaled(moment, width, height)) for one, moment in self._in_view(part, frame.at_s)]
         image = draw_sighting(
             frame.pixels,
