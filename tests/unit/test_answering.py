@@ -142,6 +142,9 @@ def test_what_another_said_of_himself_is_no_answer_about_the_owner(memory: Event
         ("what's my shoe size", "my shoe size is 39", False),
         ("where does Wouter work", "I lent the drill to Wouter", True),
         ("where does Wouter work", "Wouter has a job at the harbour", False),
+        ("who is my dentist's receptionist", "I went to the dentist", True),
+        ("am I allergic to nuts", "Lotte is allergic to nuts", True),
+        ("am I allergic to nuts", "I am allergic to nuts", False),
     ],
 )
 def test_a_missing_name_thing_or_relation_is_another_matter(question: str, text: str, is_other: bool) -> None:
@@ -311,3 +314,25 @@ def test_memory_answers_with_the_latest_word(tmp_path: Path) -> None:
         held = memory.answer("Where is the boat key located?", now=NOW + dt.timedelta(days=1))
         assert held.kind == "fact"
         assert "in the safe" in held.text
+
+
+def test_a_line_of_a_folded_day_is_of_who_said_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Chances, "is_enough", True)
+    with Store.open(tmp_path / "a.db") as store:
+        events = EventMemory(store, HashEncoder(384), times_named)
+        memory = Recollection(events, FactStore(store))
+        folded = "09:30 Ben Maes: I live in Ghent now\n10:00 the fuse box hangs behind the coats"
+        events.remember_all([NewEvent("s", folded, "summary", day(5, 1))])
+        said = memory.answer("who lives in Ghent?", now=NOW)
+        assert (said.evidence[0].person, said.evidence[0].text) == ("Ben Maes", "I live in Ghent now")
+        said = memory.answer("where is the fuse box?", now=NOW)
+        assert (said.text, said.evidence[0].person) == ("behind the coats", "")
+
+
+def test_a_month_of_what_is_past_is_not_the_next_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Chances, "is_enough", True)
+    with Store.open(tmp_path / "a.db") as store:
+        events = EventMemory(store, HashEncoder(384), times_named)
+        memory = Recollection(events, FactStore(store))
+        events.remember_all([NewEvent("b", "we drove to Bergen in September", "remembered", day(5, 1))])
+        assert memory.answer("when did we drive to Bergen?", now=NOW).text == "September 2022"

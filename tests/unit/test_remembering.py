@@ -30,6 +30,7 @@ def asked(text: str, found: Plan | Refusal = NOTHING) -> str | None:
         ("what is Ben allergic to", "what is Ben allergic to"),
         ("what does Ana eat", "what does Ana eat"),
         ("is grandma allergic to cats", "is grandma allergic to cats"),
+        ("what is the wifi password", "what is the wifi password"),
         ("how do I cook risotto", None),
         ("where can I get a cheap bicycle", None),
         ("what should I cook tonight", None),

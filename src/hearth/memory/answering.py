@@ -87,9 +87,10 @@ _PLACE = re.compile(
 )
 _THING = re.compile(
     r"\s*(?:what|which|who|when|where)(?:'s|’s| is| are| was| were)(?: the)? (?:my|our|the|\w+'s|\w+’s) "
-    r"(\w+(?: \w+){0,2})[\s?.!]*$",
+    r"([\w'’]+(?: \w+){0,2})[\s?.!]*$",
     re.IGNORECASE,
 )
+_OF_ME = re.compile(r"\s*(?:am|are|do|was|were|have|had) (?:i|we)\b", re.IGNORECASE)
 _VAGUE = frozenset({"name", "number", "called", "again", "now", "favourite", "favorite", "kept", "stored", "address"})
 _RELATIONS = tuple(
     frozenset(words.split())
@@ -175,7 +176,8 @@ def answer_from(
 
 def is_of_another_matter(question: str, event: Found) -> bool:
     """Whether an event lacks what it must say to answer: a name that the question names; of "what is my shirt size"
-    each word of the thing; of a question for a relation ("where does Ana work") any word that tells of it.
+    each word of the thing; of "am I …" a word for oneself; of a question for a relation ("where does Ana work") any
+    word that tells of it.
 
     Asked only where nobody who said something is named: who speaks of oneself leaves out the name and the thing.
     """
@@ -186,6 +188,8 @@ def is_of_another_matter(question: str, event: Found) -> bool:
     stems = {word[:4] for word in words}
     thing = _THING.match(question)
     if thing and any(word[:4] not in stems for word in telling_words(thing[1]) if word not in _VAGUE):
+        return True
+    if _OF_ME.match(question) and not event.person and not _MINE.search(event.text):
         return True
     asked = set(telling_words(question))
     relations = [means for means in _RELATIONS if asked & means]
@@ -348,16 +352,22 @@ def time_in(memory: EventMemory, event: Found, question: str = "") -> Period:
     """The time an event's words name, as seen from when they were said; else that day.
 
     Args:
-        question: Where it asks for what is past, "on Friday" is the Friday before.
+        question: Where it asks for what is past, "on Friday" is the Friday before, "in June" the June before.
     """
     named = [p for p in memory.times_in(event.text, event.at) if p.end - p.start <= _LONGEST]
     day = event.at.replace(hour=0, minute=0, second=0, microsecond=0)
     if not named:
         return Period(day, day + _DAY)
     period = named[0]
-    if _IS_PAST.search(question) and event.at < period.start <= day + 8 * _DAY:
+    if not _IS_PAST.search(question) or period.start <= event.at:
+        return period
+    if period.start <= day + 8 * _DAY:
         return Period(period.start - 7 * _DAY, period.end - 7 * _DAY)
-    return period
+    return Period(_year_before(period.start), _year_before(period.end))
+
+
+def _year_before(moment: dt.datetime) -> dt.datetime:
+    return moment.replace(year=moment.year - 1, day=28 if (moment.month, moment.day) == (2, 29) else moment.day)
 
 
 def said_period(period: Period) -> str:

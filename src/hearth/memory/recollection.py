@@ -13,6 +13,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from hearth.errors import NotFound
 from hearth.memory.answering import N_EVIDENCE, N_WEIGHED, NOTHING, answer_from, asks_for_time
@@ -22,6 +23,7 @@ from hearth.memory.facts import ME, Fact, FactStore
 from hearth.memory.inference import NEVER_FOUND
 from hearth.memory.questions import asked_of, declares
 from hearth.memory.relations import KIN, listed, said_of
+from hearth.memory.retention import SUMMARY
 from hearth.memory.spans import WordReader
 from hearth.memory.statements import statements
 from hearth.memory.superseding import N_COMPARED, latest_first
@@ -144,7 +146,7 @@ class Recollection:
         no longer."""
         kept: list[Found] = []
         said: set[str] = set()
-        for one in found:
+        for one in (_line_of(folded, question) for folded in found):
             plain = " ".join(one.text.casefold().split()).rstrip(" .!")
             is_said = one.kind not in NEVER_FOUND and (one.kind != "request" or declares(one.text))
             if is_said and plain not in said and not self._is_outdated(one.id, question):
@@ -250,6 +252,24 @@ def _covered(asked: list[str], fact: Fact, kin: Mapping[str, str]) -> float:
 
 def _hit(found: Found) -> MemoryHit:
     return MemoryHit(found.id, found.text, found.kind, found.at, found.total, found.person)
+
+
+_LINE = re.compile(r"(?:\d{1,2} \w+ )?\d\d:\d\d (?:(?P<person>[A-Z][\w.'’-]+(?: [A-Z][\w.'’-]+){0,3}): )?(?P<text>.+)")
+
+
+def _line_of(found: Found, question: str) -> Found:
+    """Of a day's summary the line nearest to the question, with who said it: another's words are never the owner's."""
+    lines = [line for row in found.text.splitlines() if (line := _LINE.fullmatch(row.strip()))]
+    if found.kind != SUMMARY or not lines:
+        return found
+    asked = set(_asked(question))
+
+    def shared(line: re.Match[str]) -> tuple[int, int]:
+        said = set(telling_words(line.group()))
+        return len(asked & said), len({word[:4] for word in asked} & {word[:4] for word in said})
+
+    best = max(lines, key=shared)
+    return replace(found, text=best["text"], person=best["person"] or found.person)
 
 
 def _is_near(found: Found, query: str) -> bool:

@@ -29,7 +29,9 @@ _ASKED_OF_ANYONE = re.compile(
     re.IGNORECASE,
 )
 _ABOUT_OWNER = re.compile(
-    rf"\b(?:i|i'm|i've|my|mine|me|we|we've|our|ours|us)\b|\b(?:{KIN_WORDS})(?:'s|’s)?\b", re.IGNORECASE
+    rf"\b(?:i|i'm|i've|my|mine|me|we|we've|our|ours|us)\b|\b(?:{KIN_WORDS})(?:'s|’s)?\b"
+    r"|\bthe (?:[\w-]+ ){0,2}(?:code|password|passcode|pin|combination|wifi|wi-fi|keys?|alarm|fuse box|router)\b",
+    re.IGNORECASE,
 )
 _CONTACTS = frozenset({"find_contact", "list_contacts"})
 _MINE = re.compile(r"(?:my|our)\s", re.IGNORECASE)

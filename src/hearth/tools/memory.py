@@ -99,7 +99,9 @@ def search_memory(query: str, call: CallContext) -> list[MemoryItem]:
     if said.kind == "unknown":
         return []
     if said.kind == "listed":
-        return [_item(hit, hit.text) for hit in said.evidence[:N_MAX_HITS]]
+        return [
+            _item(hit, _capital(hit.text) if hit.kind == "fact" else hit.text) for hit in said.evidence[:N_MAX_HITS]
+        ]
     first = said.evidence[0]
     if said.kind == "fact" and len(said.evidence) > 1:
         return [_item(said.evidence[1], _capital(said.text), first.id)]
