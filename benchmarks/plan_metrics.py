@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import random
-import resource
 import subprocess
 import sys
 import tempfile
@@ -19,7 +18,7 @@ from benchmarks.record import write_result
 from hearth.bench.arguments import argument_scores
 from hearth.bench.datasets import gold_of, stream_plans
 from hearth.bench.metrics import plan_scores
-from hearth.bench.record import Stopwatch
+from hearth.bench.record import Stopwatch, peak_rss_bytes
 from hearth.bench.taskbench import count_plan, taskbench_scores
 from hearth.plan_format import plan_from_json, read_tools
 from hearth.types import ToolSpec
@@ -74,8 +73,7 @@ def time_metrics(seed: int) -> dict[str, float]:
 def stream(path: Path, tools: Path) -> None:
     """Read all lines, say how many and at what peak of memory."""
     n = sum(1 for _ in stream_plans(path, read_tools(tools)))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    print(json.dumps({"n_lines": n, "peak_rss_bytes": peak}))
+    print(json.dumps({"n_lines": n, "peak_rss_bytes": peak_rss_bytes()}))
 
 
 def measure_stream(seed: int) -> dict[str, float]:

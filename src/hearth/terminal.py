@@ -14,9 +14,10 @@ import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from hearth.plan_text import plan_lines
-from hearth.types import Episode, StepResult, ToolSpec
+if TYPE_CHECKING:
+    from hearth.types import Episode, StepResult, ToolSpec
 
 WIDTH = 100
 
@@ -43,6 +44,8 @@ def short(text: str, width: int = WIDTH) -> str:
 
 def episode_lines(episode: Episode, tools: Mapping[str, ToolSpec]) -> list[str]:
     """The whole of an episode: plan, ruling, results, answer with evidence, what left the device, time."""
+    from hearth.plan_text import plan_lines  # commands that show no episode start faster without
+
     lines: list[str] = []
     if episode.plan is not None:
         lines += ["  plan", *(f"    {clean(line)}" for line in plan_lines(episode.plan, tools))]

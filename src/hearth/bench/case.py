@@ -15,7 +15,6 @@ import json
 import math
 import os
 import random
-import resource
 import signal
 import sys
 import threading
@@ -31,7 +30,7 @@ from hearth.bench import metrics as own
 from hearth.bench.ianvs_modules import ClassType, Modules, registered, stand_ins
 from hearth.bench.outcome import Outcome, jsonable, write_outcome
 from hearth.bench.paradigms import Metric, Report, Result, Setting, run_paradigm
-from hearth.bench.record import write_bytes
+from hearth.bench.record import peak_rss_bytes, write_bytes
 from hearth.bench.samples import load
 from hearth.errors import HearthError, StoreError
 
@@ -231,7 +230,7 @@ def _cost(wall: float, cpu: float, energy: int | None) -> dict[str, float]:
     cost = {
         "wall_s": round(time.perf_counter() - wall, 3),
         "cpu_s": round(time.process_time() - cpu, 3),
-        "peak_rss_bytes": float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024),
+        "peak_rss_bytes": float(peak_rss_bytes()),
     }
     if energy is not None and now is not None and now >= energy:  # the counter starts again now and then
         cost["energy_j"] = round((now - energy) / 1e6, 2)

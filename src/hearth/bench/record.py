@@ -9,6 +9,7 @@ import datetime as dt
 import json
 import os
 import platform
+import resource
 import subprocess
 import time
 from collections.abc import Mapping
@@ -37,6 +38,16 @@ class Stopwatch:
     def read(self) -> dict[str, float]:
         """`wall_s`, `cpu_s`."""
         return {"wall_s": round(time.perf_counter() - self.wall, 2), "cpu_s": round(_cpu_s() - self.cpu, 2)}
+
+
+def peak_rss_bytes() -> int:
+    """The most memory this program held. Not `ru_maxrss`: that starts with what the parent held; it is the fallback."""
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+    except OSError:
+        lines = []
+    found = next((line.split()[1] for line in lines if line.startswith("VmHWM:")), "")
+    return int(found or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss) * 1024
 
 
 def origin() -> dict[str, object]:
