@@ -5,7 +5,7 @@
 The clip (`media/one-by-one-person-detection.mp4` under HEARTH_DATA) is looked at by the shipped experts; "× real time"
 counts CPU seconds of this process, so that it is that of one core however busy the machine is. The day is 24 recordings
 of an hour in a drawn room in which somebody is in view two thirds of the time, looked at by experts that know its
-colours: what is measured there is everything but the models. The memory is that of a process of its own for each of the two.
+colours: what is measured there is everything but the models. The memory is that of a process of its own for each.
 """
 
 from __future__ import annotations

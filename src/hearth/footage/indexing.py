@@ -330,7 +330,7 @@ class Indexer:
         return [
             Activity(a.name, max(a.start_s, start_s) if track.number else a.start_s, a.end_s, a.score)
             for a in found
-            if a.end_s > start_s or not track.number
+            if a.name and (a.end_s > start_s or not track.number)
         ]
 
 
