@@ -15,6 +15,8 @@ from hearth.errors import CancelledError, MissingExtraError, NotFound, ToolError
 from hearth.experts.senses import Frame
 from hearth.footage import indexing, letting_go
 from hearth.footage.library import Library
+from hearth.footage.people import People
+from hearth.footage.sightings import name_anew
 from hearth.memory.events import EventMemory, Filter
 from hearth.protocols import Sighting
 from hearth.store import Store
@@ -132,6 +134,17 @@ def test_an_event_is_written_anew_when_somebody_is_enrolled(home: Library, store
     texts = [row["text"] for row in store.query("SELECT text FROM event WHERE person = 'Anna'")]
     assert texts == ["Anna walked through the kitchen"] * 2
     assert store.query("SELECT count(*) FROM event WHERE kind = 'sighting'")[0][0] == 4
+
+
+def test_somebody_who_is_no_longer_enrolled_leaves_memory_and_the_file(home: Library, store: Store) -> None:
+    room.enroll(store, "Quillfeather", RED)
+    home.people("kitchen", START, at(180), NEVER)
+    assert len(store.query("SELECT 1 FROM event WHERE person = 'Quillfeather'")) == 2
+    People(store).forget("quillfeather")
+    name_anew(store)
+    assert store.query("SELECT count(*) FROM event WHERE kind = 'sighting'")[0][0] == 4
+    assert b"Quillfeather" not in store.path.read_bytes()
+    assert EventMemory(store).search("Quillfeather") == ()
 
 
 def test_boxes_and_poses_come_back_as_they_were_seen(home: Library) -> None:

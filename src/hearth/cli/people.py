@@ -41,6 +41,7 @@ def enroll(invocation: Invocation, name: str, photos: tuple[Path, ...], consent_
     """
     from hearth.experts.identity import IdentityExpert
     from hearth.footage.people import Consent, People
+    from hearth.footage.sightings import name_anew
 
     if not consent_by and sys.stdin.isatty():
         click.echo(f"{clean(name)} will be recognised in your recordings, on this device only.", err=True)
@@ -52,6 +53,7 @@ def enroll(invocation: Invocation, name: str, photos: tuple[Path, ...], consent_
         )
     with _opened(invocation.home) as store:
         done = People(store).enroll(name, photos, IdentityExpert(), Consent(consent_by, dt.datetime.now(dt.UTC)))
+        name_anew(store)
     if as_json:
         print_json(
             {
@@ -116,6 +118,7 @@ def list_people(invocation: Invocation, as_json: bool) -> None:
 def forget(invocation: Invocation, name: str, yes: bool, as_json: bool) -> int:
     """Forget NAME's face for good: the vectors leave the file, the name leaves what was seen."""
     from hearth.footage.people import People
+    from hearth.footage.sightings import name_anew
 
     with _opened(invocation.home) as store:
         found = People(store)
@@ -126,6 +129,7 @@ def forget(invocation: Invocation, name: str, yes: bool, as_json: bool) -> int:
             click.echo("Nothing was forgotten; --yes forgets it.", err=True)
             return 5
         n = found.forget(name)
+        name_anew(store)
     if as_json:
         print_json({"name": person.name, "n_vectors": n})
     else:

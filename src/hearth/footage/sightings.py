@@ -212,7 +212,8 @@ class Sightings:
             "UPDATE sighting SET name = ?, name_confidence = ?, named_by = ? WHERE number = ?",
             (found.name, found.probability if found.name else 0.0, by, number),
         )
-        return bool(found.name != row["name"])
+        told = cursor.execute("SELECT person FROM event WHERE id = ?", (event_key(number),)).fetchall()
+        return bool(found.name != row["name"] or any(event["person"] != found.name for event in told))
 
     def enrolled(self) -> tuple[tuple[Known, ...], str]:
         """Who is enrolled now, and a digest that says whether it has changed."""
@@ -243,6 +244,19 @@ class Sightings:
         )
         old = cursor.execute("DELETE FROM event WHERE id = ? RETURNING number", (event.key,)).fetchall()
         return [gone["number"] for gone in old], self._memory.write(cursor, [event])
+
+
+def name_anew(store: Store) -> int:
+    """Name what was seen by the people who are enrolled now, in memory, too; says how many sightings it looked at.
+
+    Of a name that nobody has any more, no word is left in the file.
+    """
+    memory = EventMemory(store)
+    n = Sightings(store, memory, Recordings(store, dt.UTC)).name_all()
+    if n:
+        memory.erase()
+        store.rewrite()
+    return n
 
 
 def event_key(number: int) -> str:
