@@ -141,7 +141,7 @@ def answer_from(
         reader: Helps to find the words that are asked for; without it, their form and place alone tell.
     """
     if not found:
-        return MemoryAnswer("unknown", NOTHING, 0.0)
+        return MemoryAnswer("unknown", NOT_SAID, 0.0)
     if (ordered := _order(memory, question, now)) is not None:
         return ordered
     if not (is_forced or found[0].people):
