@@ -10,13 +10,12 @@ import contextlib
 import fcntl
 import json
 import os
-import platform
 import shutil
 import sys
+import threading
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -56,9 +55,8 @@ def run_job(job: Job, checked: Checked, engine: Engine, *, seed: int, resumes: b
         RequestError: The workspace holds a ranking that is none.
     """
     cases = _make_folders(job, checked, seed, resumes)
-    # Asking git takes as long as a small case; meanwhile cases run.
-    recorder = ThreadPoolExecutor(1)
-    record = recorder.submit(_write_run_record, job, checked, cases, seed)
+    record = _RunRecord(job, checked, cases, seed)
+    record.start()
     ran = Ran(n_resumed=sum(case.was_done for case in cases))
     for case in cases:
         if case.was_done:
@@ -82,7 +80,7 @@ def run_job(job: Job, checked: Checked, engine: Engine, *, seed: int, resumes: b
             if _key(case) not in ran.failed and not any(row.url == str(case.folder) for row in ran.rows):
                 _take(case, Event(case, has_ended=True, fault="it was not run"), ran)
     _save(job, ran)
-    _finish_run_record(record.result(), ran)
+    record.finish(ran)
     return ran
 
 
@@ -190,20 +188,36 @@ def _earlier(workspace: Path) -> dict[str, list[tuple[Path, bool]]]:
     return {key: sorted(places, key=lambda place: not place[1]) for key, places in found.items()}
 
 
-def _write_run_record(job: Job, checked: Checked, cases: Sequence[Case], seed: int) -> Path:
-    """All that this run was started from: settings as they were written, data, machine, packages."""
-    folder = job.workspace / "runs"
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.json"
-    write_json(
-        path,
-        {
+class _RunRecord:
+    """All that a run was started from: settings as they were written, data, machine, packages; and how it ended."""
+
+    def __init__(self, job: Job, checked: Checked, cases: Sequence[Case], seed: int) -> None:
+        self._job, self._checked, self._cases, self._seed = job, checked, cases, seed
+        self._path = job.workspace / "runs" / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.json"
+        self._document: dict[str, Any] = {}
+        # Asking git takes as long as a small case; meanwhile cases run.
+        self._thread = threading.Thread(target=self._begin, daemon=True)
+        self._fault: StoreError | None = None
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def finish(self, ran: Ran) -> None:
+        """Raises: StoreError."""
+        self._thread.join()
+        done = {"done": len(ran.rows), "failed": ran.failed, "faults": ran.faults, "was_stopped": ran.was_stopped}
+        self._write({**self._document, "outcome": done})
+        if self._fault is not None:
+            raise self._fault
+
+    def _begin(self) -> None:
+        job, checked = self._job, self._checked
+        self._document = {
             "job": job.name,
             "file": str(job.file),
-            "seed": seed,
+            "seed": self._seed,
             **origin(),
             "python": sys.version,
-            "platform": platform.platform(),
             "packages": _packages(),
             "settings": dict(job.texts),
             "hashes": dict(checked.hashes),
@@ -211,11 +225,17 @@ def _write_run_record(job: Job, checked: Checked, cases: Sequence[Case], seed: i
             "passed_over": {path: facts.n_faults for path, facts in checked.data.items() if facts.n_faults},
             "cases": [
                 {"case": _key(c), "folder": str(c.folder), "fingerprint": c.fingerprint, "was_done": c.was_done}
-                for c in cases
+                for c in self._cases
             ],
-        },
-    )
-    return path
+        }
+        self._write(self._document)
+
+    def _write(self, document: Mapping[str, Any]) -> None:
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            write_json(self._path, document)
+        except (StoreError, OSError) as error:
+            self._fault = error if isinstance(error, StoreError) else StoreError(f"cannot write {self._path}: {error}")
 
 
 def _packages() -> dict[str, str]:
@@ -223,12 +243,6 @@ def _packages() -> dict[str, str]:
     folders = [Path(entry) for entry in sys.path if entry and Path(entry).is_dir()]
     stems = sorted(found.stem for folder in folders for found in folder.glob("*.dist-info"))
     return {name: version for name, _, version in (stem.rpartition("-") for stem in stems)}
-
-
-def _finish_run_record(path: Path, ran: Ran) -> None:
-    document = json.loads(path.read_text())
-    outcome = {"done": len(ran.rows), "failed": ran.failed, "faults": ran.faults, "was_stopped": ran.was_stopped}
-    write_json(path, {**document, "outcome": outcome})
 
 
 def check_workspace(job: Job) -> None:
