@@ -77,11 +77,10 @@ class Clip:
         room = _room(seed, self.on_the_wall)
         for number in range(int(self.duration_s * RATE)):
             at_s = number / RATE
-            canvas = room.copy()
+            canvas = np.roll(room, self.moved_px(at_s), axis=1)
             for stay in self.stays:
                 if stay.start_s <= at_s < stay.end_s:
                     _paste(canvas, stay.who, stay.height_px, _place(stay, at_s))
-            canvas = np.roll(canvas, self.moved_px(at_s), axis=1)
             noise = rng.standard_normal(canvas.shape, dtype=np.float32) * self.noise_levels
             lit = canvas.astype(np.float32) * self.light(at_s) + noise
             yield Frame(np.clip(lit, 0, 255).astype(np.uint8), at_s)

@@ -7,9 +7,9 @@ person who is only recognised after a few steps was there from the first, and wh
 
 Covered: people from behind and from the side, still people, people half in view at the edge; small views (looked at
 enlarged where something moves); the light changing, shadows, empty rooms, the camera being moved; a picture of a person
-on the wall (what never moves in a minute is nobody); times that stand still or go back, frames that change size.
+on the wall (what never moves in half a minute is nobody); times that stand still or go back, frames that change size.
 Not covered: more than about five people at once in a crowd; people smaller than about 40 pixels; a person who does not
-move at all for over a minute from when the camera starts; people on a screen, who move.
+move at all for half a minute from when the camera starts; people on a screen, who move.
 
 Source:
     Bazarevsky et al., BlazePose (2020) for the detector; the outline network is MediaPipe's selfie segmentation.
@@ -37,12 +37,18 @@ _FEATURE = "finding people"
 _LEAST_FAR = 0.35
 """Score of the whole frame from which on a closer look is taken."""
 _LEAST_NEAR = 0.5
+_SEEN_FROM_AFAR = 0.15
+"""A person this high, as a share of the frame's longer side, shows in the whole frame already; what does not is rather
+a cat, unless it scores `_LEAST_UNSEEN`."""
+_LEAST_UNSEEN = 0.75
 _LEAST_EXPECTED = 0.4
 """For somebody who was followed to there."""
 _KNOWN_FAR = 0.6
 """From which on the whole frame is believed where somebody was expected."""
 _LEAST_OUTLINE = 0.03
 """Share of the closer look that is a person's outline."""
+_HALF_WIDTH = 0.8
+"""Of a person with their arms, in radii of the circle around the body."""
 _LEAST_CHANGED = 0.1
 """Share of the closer look that differs from the room, when there is no outline."""
 _N_CLOSER = 4
@@ -57,7 +63,7 @@ _HELD_S = 60.0
 """So long somebody is taken to be there though no look finds a person, while their place differs from the room."""
 _HELD_SHARE = 0.25
 _STARTS_AFRESH_S = 30.0
-_PICTURE_S = 60.0
+_PICTURE_S = 30.0
 _STIRRED = 0.004
 _STIR_LEVELS = 12
 
@@ -91,7 +97,7 @@ class PersonExpert:
         cannot=(
             "It does not see people smaller than about 40 pixels or in the dark.",
             "It loses count in crowds: more than about five people at once.",
-            "It takes a lifelike picture or a doll for a person until it has not moved for a minute.",
+            "It takes a lifelike picture or a doll for a person until it has not moved for half a minute.",
             "It takes two people in the same clothes for one when they change places out of view.",
         ),
     )
@@ -304,7 +310,9 @@ class _Eyes:
             box = self._confirmed(pixels, find, change, expected)
             if box and not _is_among(box, found):
                 found.append(box)
-        places = [(box, _LEAST_EXPECTED) for box in expected] + [(box, _LEAST_NEAR) for box in change.patches]
+        places = [(box, _LEAST_EXPECTED) for box in expected]
+        large = _SEEN_FROM_AFAR * max(pixels.shape)
+        places += [(box, _LEAST_NEAR if box.height < large else _LEAST_UNSEEN) for box in change.patches]
         n_closer = 0
         for place, least in places:
             if n_closer < _N_CLOSER and not _is_seen(place, found) and place.height >= _LEAST_SIDE_PX:
@@ -364,7 +372,7 @@ def _person(crop: _Crop, near: Find, score: float, change: Change, pixels: Pixel
         if score < _LEAST_NEAR or change.share(body) < _LEAST_CHANGED:
             return None
         box = change.around(body) or body
-    return replace(_clipped(box, pixels), score=min(1.0, score))
+    return replace(_clipped(box, pixels), score=min(1.0, score)) if box.width > 0 else None
 
 
 def _outlined(crop: _Crop, find: Find) -> Box | None:
@@ -384,7 +392,10 @@ def _outlined(crop: _Crop, find: Find) -> Box | None:
     if area < _LEAST_OUTLINE * crop.outline.size:
         return None
     across, down = 1 / scale[0], 1 / scale[1]
-    return Box(left * across, top * down, (left + width) * across, (top + height) * down)
+    # Two who stand side by side have one outline: nobody is wider than this about their middle.
+    middles = [float(point[0]) for point in (find.points[0], find.points[2])]
+    leftmost, rightmost = min(middles) - _HALF_WIDTH * find.radius, max(middles) + _HALF_WIDTH * find.radius
+    return Box(max(left * across, leftmost), top * down, min((left + width) * across, rightmost), (top + height) * down)
 
 
 # ── Boxes ─────────────────────────────────────────────────────────────────────────────────────────────────

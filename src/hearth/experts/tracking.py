@@ -35,7 +35,8 @@ _COMES_BACK_S = 5.0
 _SAME_CLOTHES = 0.75
 _AT_EDGE = 0.015
 """A box this near to an edge, as a share of the frame, touches it."""
-_SURE = 0.8
+_GOOD, _SURE = 0.55, 0.8
+"""Two good finds or one sure one make a person of a track."""
 _FOLLOWED_S = 1.6
 """A track nobody is seen on for longer is lost."""
 
@@ -57,7 +58,8 @@ class Track:
     clothes: Vector
     seen_s: float
     """When somebody was last found on it."""
-    n_seen: int = 1
+    n_good: int = 0
+    """Finds that were more than a guess."""
     is_person: bool = False
     """Found often or surely enough."""
     has_stirred: bool = False
@@ -87,8 +89,8 @@ class Track:
         self.box = seen.box
         self.clothes = (0.8 * self.clothes + 0.2 * seen.clothes).astype(np.float32)
         self._at_s = self.seen_s = at_s
-        self.n_seen += 1
-        self.is_person = self.is_person or self.n_seen > 1 or seen.box.score >= _SURE
+        self.n_good += seen.box.score >= _GOOD
+        self.is_person = self.is_person or self.n_good > 1 or seen.box.score >= _SURE
 
     def hold(self, box: Box, at_s: float) -> None:
         """They are still about here, though nobody was found: something of their shape is."""
@@ -159,7 +161,8 @@ class Tracker:
 
     def _begin(self, find: Seen, at_s: float) -> Track:
         self.n_tracks += 1
-        track = Track(self.n_tracks, find.box, find.clothes, at_s, is_person=find.box.score >= _SURE, _at_s=at_s)
+        score = find.box.score
+        track = Track(self.n_tracks, find.box, find.clothes, at_s, int(score >= _GOOD), score >= _SURE, _at_s=at_s)
         self.tracks.append(track)
         return track
 
