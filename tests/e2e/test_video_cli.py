@@ -25,7 +25,7 @@ PERIOD = ("--since", "2026-11-19T18:00", "--until", "2026-11-19T18:10")
 
 @pytest.fixture(autouse=True)
 def _experts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(library, "shipped_experts", room.experts)
+    monkeypatch.setattr(library, "shipped_experts", lambda _: room.experts())
 
 
 @pytest.fixture

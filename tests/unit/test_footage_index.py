@@ -251,6 +251,20 @@ def test_what_is_old_is_let_go_by_its_own_age(home: Library, store: Store) -> No
         home.people("kitchen", START, at(180), NEVER)
 
 
+def test_what_is_old_is_let_go_once_a_day(home: Library, store: Store) -> None:
+    home.tend(at(0))
+    home.people("kitchen", START, at(180), NEVER)
+    later = START + dt.timedelta(days=31)
+    home.tend(later)
+    assert store.query("SELECT count(*) FROM sighting_thumbnail")[0][0] == 0
+    with store.transaction() as cursor:
+        cursor.execute("INSERT INTO sighting_thumbnail (sighting, at_s, jpeg) VALUES (1, 1, 'x')")
+    home.tend(later + dt.timedelta(minutes=5))
+    assert store.query("SELECT count(*) FROM sighting_thumbnail")[0][0] == 1
+    home.tend(later + dt.timedelta(days=1))
+    assert store.query("SELECT count(*) FROM sighting_thumbnail")[0][0] == 0
+
+
 def test_a_recording_is_forgotten_with_all_that_was_seen_in_it(home: Library, store: Store, tmp_path: Path) -> None:
     home.people("kitchen", START, at(180), NEVER)
     pictures = tmp_path / letting_go.PICTURES

@@ -114,12 +114,13 @@ def index(invocation: Invocation, ids: tuple[str, ...], room: str, as_json: bool
         total_s = sum(kept.duration_s for kept in chosen)
         n_before = _n_seen(library, chosen)
         with _bar(total_s) as bar:
-            for progress in library.looked_at(chosen, threading.Event(), at.now):
+            for progress in library.looked_at(chosen, threading.Event()):
                 if progress.fault:
                     faults[progress.recording] = progress.fault
                 if bar is not None:
                     bar.length = max(1, round(progress.total_s))
                     bar.update(round(progress.done_s) - bar.pos)
+        library.tend(at.now)
         n_seen = _n_seen(library, chosen)
         chosen = [library.kept.one(kept.id) for kept in chosen]
     if as_json:

@@ -82,25 +82,31 @@ class Library:
         """Those of a room (empty: of all) that overlap a time, in order. Raises: NotFound: No camera there."""
         return tuple(kept.as_recording() for kept in self.kept.between(room, start, end))
 
-    def looked_at(
-        self, wanted: Sequence[Kept], cancelled: threading.Event, now: dt.datetime | None = None
-    ) -> Iterator[Progress]:
-        """Look at all of these recordings that was not looked at yet, then let go of what is too old.
+    def looked_at(self, wanted: Sequence[Kept], cancelled: threading.Event) -> Iterator[Progress]:
+        """Look at all of these recordings that was not looked at yet, and name everyone by who is enrolled now.
 
         Raises: As `Indexer.index`.
         """
-        from hearth.footage.letting_go import let_go
-
         yield from self._indexed([(kept, range(kept.n_chunks)) for kept in wanted], cancelled)
         self.sightings.name_all()
-        if now is not None:
-            let_go(self._store, self._settings, now)
+
+    def tend(self, now: dt.datetime) -> None:
+        """Let go of what is older than the settings keep it; nothing the second time of a day. Raises: StoreError."""
+        today = now.date().isoformat()
+        done = self._store.query("SELECT value FROM meta WHERE name = 'footage_tended'")
+        if (done and done[0]["value"] == today) or not self._store.query("SELECT 1 FROM recording LIMIT 1"):
+            return
+        from hearth.footage.letting_go import let_go
+
+        let_go(self._store, self._settings, now)
+        with self._store.transaction(is_synced=False) as cursor:
+            cursor.execute("INSERT OR REPLACE INTO meta (name, value) VALUES ('footage_tended', ?)", (today,))
 
     def _indexed(self, wanted: Sequence[tuple[Kept, range]], cancelled: threading.Event) -> Iterator[Progress]:
         from hearth.footage.indexing import Indexer
 
         if self._experts is None:
-            self._experts = shipped_experts()
+            self._experts = shipped_experts(self._store)
         indexer = Indexer(self._store, self._memory, self.kept, self._experts, self._settings)
         yield from indexer.index(wanted, cancelled)
 
@@ -266,15 +272,19 @@ class Library:
         return str(path)
 
 
-def shipped_experts() -> Experts:
-    """The experts that come with Hearth; each loads its model when it is first used."""
-    from hearth.experts.activity import ActivityExpert
+def shipped_experts(store: Store) -> Experts:
+    """The experts that come with Hearth; each loads its model when it is first used.
+
+    Args:
+        store: Of the home whose owner may have taught activities.
+    """
     from hearth.experts.identity import IdentityExpert
     from hearth.experts.person import PersonExpert
     from hearth.experts.pose import PoseExpert
+    from hearth.footage.activities import Activities
     from hearth.footage.indexing import Experts
 
-    return Experts(PersonExpert(), IdentityExpert(), PoseExpert(), ActivityExpert())
+    return Experts(PersonExpert(), IdentityExpert(), PoseExpert(), Activities(store).expert())
 
 
 def _sighting(part: Part, *, with_name: bool = False, doing: Stretch | None = None) -> Sighting:
