@@ -225,9 +225,10 @@ class Agent:
             learn_from(self.facts, Told(episode.id, request.text, "request", request.now, OWNER), known)
 
     def tend(self) -> None:
-        """Look after memory for a moment, once the owner has the answer; what cannot be done now is left for later."""
+        """Look after memory and footage for a moment, once the owner has the answer; what is not done now is left."""
         with suppress(HearthError, KeyboardInterrupt):
             tend_a_little(self.store, self.memory, retention_of(self.settings.memory), self.clock())
+            self.footage.tend(self.clock())
 
     # ── What the parts are handed ─────────────────────────────────────────────────────────────────────────
 
