@@ -18,7 +18,7 @@ import itertools
 import json
 import zipfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
@@ -32,6 +32,8 @@ from hearth.protocols import ExpertCard
 Floats = NDArray[np.float64]
 
 FALL = "fall"
+NEUTRAL = "neutral"
+"""What household weights say of time in which none of theirs is done."""
 N_VALUES = 20
 """That describe a window."""
 N_FEATURES = 1 + N_VALUES + N_VALUES * (N_VALUES + 1) // 2
@@ -46,14 +48,15 @@ _SPARSE = 0.34
 """A window needs a pose in so many of its moments."""
 _STAYS = 0.97
 """Chance that an activity goes on from one window to the next."""
+_HOUSEHOLD_SURE = 0.5
 _SHORTEST_S = 0.75
 _WALKS = 0.3
 """Without poses: boxes that move faster than this, in their heights a second, are somebody walking."""
 _BOX_ONLY_SCORE = 0.6
-_SEEN = 0.3
 _LYING, _UPRIGHT = 0.5, 0.75
 _FALL_S = 1.6
 """A fall takes no longer; two pictures a second leave it between two."""
+_STAYS_DOWN_S = 1.5
 _FALL_DROP = 0.7
 """So far the hips come down, in lengths of the torso."""
 
@@ -102,8 +105,13 @@ def save_weights(weights: Weights, file: Path) -> None:
         )
 
 
-def load_weights(file: Path | IO[bytes]) -> Weights:
-    """Raises: StoreCorruptError: Not such a file."""
+def load_weights(file: Path) -> Weights:
+    """Raises: StoreCorruptError: Not such a file. OSError."""
+    with file.open("rb") as opened:
+        return _read_weights(opened)
+
+
+def _read_weights(file: IO[bytes]) -> Weights:
     try:
         with np.load(file, allow_pickle=False) as held:
             header = json.loads(held["header"].tobytes())
@@ -124,7 +132,7 @@ def load_weights(file: Path | IO[bytes]) -> Weights:
 
 def shipped_weights() -> Weights:
     with importlib.resources.files("hearth.data").joinpath("activity.npz").open("rb") as file:
-        return load_weights(file)
+        return _read_weights(file)
 
 
 def features(values: Floats, middle: Floats, spread: Floats) -> Floats:
@@ -266,36 +274,69 @@ class ActivityExpert:
         ),
     )
 
-    def __init__(self, weights: Weights | None = None) -> None:
+    def __init__(self, weights: Weights | None = None, household: Weights | None = None) -> None:
         """
         Args:
             weights: Learnt ones; None: those that are shipped.
+            household: Of longer windows: cooking, eating and the like. Where they are sure, they go before the others.
         """
         self._weights = weights
+        self._household = household
 
     def look(self, given: Movement) -> tuple[Activity, ...]:
         """Stretches of one activity, in order, without overlaps but for falls; none where too little was seen."""
         if self._weights is None:
             self._weights = shipped_weights()
-        cut = windows(given, self._weights.window_s)
-        if not len(cut.middles_s):
-            return ()
         moments = _in_order(given.moments)
-        names = self._weights.names
-        chances = np.full((len(cut.middles_s), len(names)), 1 / len(names))
-        chances[cut.told] = self._weights.chances(cut.values[cut.told])
-        said: list[str] = []
-        scores: list[float] = []
-        for part in _runs(cut.told, cut.middles_s):
-            if cut.told[part.start]:
-                path = _likeliest(chances[part])
-                said += [names[k] for k in path]
-                scores += [float(chances[row, k]) for row, k in zip(range(part.start, part.stop), path)]
-            else:
-                said += ["walk" if speed > _WALKS else "" for speed in cut.box_speeds[part]]
-                scores += [_BOX_ONLY_SCORE] * (part.stop - part.start)
-        found = _stretches(cut.middles_s, said, scores, moments[0].at_s, moments[-1].at_s)
-        return tuple(sorted([*found, *_falls(moments)], key=lambda one: (one.start_s, one.end_s)))
+        found = _told(given, self._weights)
+        if self._household is not None:
+            sure = [
+                one
+                for one in _told(given, self._household)
+                if one.name not in ("", NEUTRAL) and one.score >= _HOUSEHOLD_SURE
+            ]
+            found = [*_outside(found, sure), *sure]
+        falls = _falls(moments, given.frame_width)
+        return tuple(sorted([*found, *falls], key=lambda one: (one.start_s, one.end_s)))
+
+
+def _told(given: Movement, weights: Weights) -> list[Activity]:
+    cut = windows(given, weights.window_s)
+    if not len(cut.middles_s):
+        return []
+    names = weights.names
+    chances = np.full((len(cut.middles_s), len(names)), 1 / len(names))
+    chances[cut.told] = weights.chances(cut.values[cut.told])
+    said: list[str] = []
+    scores: list[float] = []
+    for part in _runs(cut.told, cut.middles_s):
+        if cut.told[part.start]:
+            path = _likeliest(chances[part])
+            said += [names[k] for k in path]
+            scores += [float(chances[row, k]) for row, k in zip(range(part.start, part.stop), path)]
+        else:
+            moves = ["walk" if speed > _WALKS and "walk" in names else "" for speed in cut.box_speeds[part]]
+            said += moves
+            scores += [_BOX_ONLY_SCORE] * len(moves)
+    times = [moment.at_s for moment in given.moments]
+    return _stretches(cut.middles_s, said, scores, min(times), max(times))
+
+
+def _outside(found: Sequence[Activity], others: Sequence[Activity]) -> list[Activity]:
+    """What is left of stretches beside others'."""
+    left = list(found)
+    for other in others:
+        parts = [
+            part
+            for one in left
+            for part in (
+                replace(one, end_s=min(one.end_s, other.start_s)),
+                replace(one, start_s=max(one.start_s, other.end_s)),
+            )
+            if part.end_s - part.start_s > 0
+        ]
+        left = [*dict.fromkeys(parts)]
+    return left
 
 
 def _runs(told: NDArray[np.bool_], middles_s: Floats) -> list[slice]:
@@ -346,9 +387,16 @@ def _follows(middles_s: Floats, row: int) -> bool:
     return bool(middles_s[row] - middles_s[row - 1] <= 4 * _HOP_S)
 
 
-def _falls(moments: Sequence[Moment]) -> list[Activity]:
-    """Upright, then within a moment lying, with the hips come down, and lying still a second later."""
-    rows = [(m.at_s, *_stance(m)) for m in moments if m.pose is not None]
+def _falls(moments: Sequence[Moment], frame_width: int) -> list[Activity]:
+    """Upright, then within a moment lying, with the hips come down, and lying still a second later.
+
+    Whoever is cut off by a side of the picture is leaving: what is left of them looks like lying.
+    """
+    rows = [
+        (m.at_s, *_stance(m))
+        for m in moments
+        if m.pose is not None and m.box.left > 0.01 * frame_width and m.box.right < 0.99 * frame_width
+    ]
     found: list[Activity] = []
     for place, (at_s, upright, hips, length) in enumerate(rows):
         if upright < _UPRIGHT or (found and at_s < found[-1].end_s):
@@ -356,9 +404,10 @@ def _falls(moments: Sequence[Moment]) -> list[Activity]:
         down = next((k for k in range(place + 1, len(rows)) if rows[k][1] < _LYING), None)
         if down is None or rows[down][0] - at_s > _FALL_S:
             continue
-        after = [row for row in rows[down:] if row[0] <= rows[down][0] + 1.5]
+        after = [row for row in rows[down:] if row[0] <= rows[down][0] + _STAYS_DOWN_S]
         dropped = (max(row[2] for row in after) - hips) / length
-        if len(after) >= 2 and dropped >= _FALL_DROP and all(row[1] < _UPRIGHT for row in after):
+        stays = after[-1][0] - after[0][0] >= 0.6 * _STAYS_DOWN_S
+        if stays and dropped >= _FALL_DROP and all(row[1] < _UPRIGHT for row in after):
             found.append(Activity(FALL, at_s, rows[down][0], min(0.95, 0.5 + 0.2 * dropped)))
     return found
 
