@@ -40,7 +40,7 @@ _LEAST_NEAR = 0.5
 _SEEN_FROM_AFAR = 0.15
 """A person this high, as a share of the frame's longer side, shows in the whole frame already; what does not is rather
 a cat, unless it scores `_LEAST_UNSEEN`."""
-_LEAST_UNSEEN = 0.75
+_LEAST_UNSEEN = 0.62
 _LEAST_EXPECTED = 0.4
 """For somebody who was followed to there."""
 _KNOWN_FAR = 0.6
@@ -332,7 +332,7 @@ class _Eyes:
         if far.score >= _KNOWN_FAR and any(_shared(place, box) > 0.7 * box.area for box in expected):
             return _person(crop, Find(far.score, far.points - crop.corner), far.score, change, pixels)
         near = self._detector.find(crop.pixels, _LEAST_NEAR)
-        return _person(crop, near[0], (near[0].score + far.score) / 2, change, pixels) if near else None
+        return _person(crop, near[0], near[0].score, change, pixels) if near else None
 
     def _closer(self, pixels: Pixels, place: Box, change: Change, least: float) -> Box | None:
         """Around the person in one place of the frame, if there is one."""

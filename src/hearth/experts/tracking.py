@@ -35,7 +35,7 @@ _COMES_BACK_S = 5.0
 _SAME_CLOTHES = 0.75
 _AT_EDGE = 0.015
 """A box this near to an edge, as a share of the frame, touches it."""
-_GOOD, _SURE = 0.55, 0.8
+_GOOD, _SURE = 0.62, 0.8
 """Two good finds or one sure one make a person of a track."""
 _FOLLOWED_S = 1.6
 """A track nobody is seen on for longer is lost."""
