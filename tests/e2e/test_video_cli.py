@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 from tests import small_video as room
 from tests.e2e.conftest import Hearth
 from tests.small_video import GREEN, RED, Walk
 
+from hearth.experts.senses import Box, Pixels, Pose
 from hearth.footage import indexing, library
+from hearth.footage import pictures as pictures_part
 from hearth.store import Store
 
 WALKS = (Walk(RED, 5, 20), Walk(GREEN, 50, 90))
@@ -180,3 +183,39 @@ def test_a_recording_over_a_change_of_the_clock_lasts_as_long_as_it_lasts(hearth
     assert row["end"].startswith("2026-10-25T03:")
     assert row["end"].endswith("+01:00")
     assert 7199 <= row["duration_s"] <= 7199 + 3600
+
+
+@needs_av
+def test_pictures_and_a_timeline_are_drawn_from_the_file(
+    hearth: Hearth, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[tuple[list[str], list[bool]]] = []
+
+    def draw(
+        pixels: Pixels, boxes: list[Box], names: list[str], poses: list[Pose], blurred: list[bool], caption: str
+    ) -> Image.Image:
+        drawn.append((names, blurred))
+        assert "hall, 2026-11-19 18:00" in caption
+        return draw_sighting(pixels, boxes, names, poses, blurred, caption)
+
+    draw_sighting = pictures_part.draw_sighting
+    monkeypatch.setattr(pictures_part, "draw_sighting", draw)
+    with Store.open(home / "hearth.db") as store:
+        room.enroll(store, "Anna", RED)
+    film = room.write_video(tmp_path / "a.mp4", [Walk(RED, 0, 4), Walk(GREEN, 2, 8)], duration_s=4)
+    assert hearth("video", "add", str(film), "--camera", "hall", "--start", "2026-11-19 18:00").code == 0
+    shown = json.loads(hearth("video", "show", *PERIOD, "--pictures", "--json").out)
+    assert [one["name"] for one in shown["sightings"]] == ["Anna", ""]
+    *pictures, timeline = (Path(file) for file in shown["files"])
+    assert [path.suffix for path in (*pictures, timeline)] == [".jpg", ".jpg", ".png"]
+    assert all(path.is_relative_to(home / "video" / "pictures") for path in (*pictures, timeline))
+    assert drawn == [(["Anna", ""], [False, True]), (["", "Anna"], [True, False])]  # the one who is meant first
+    drawn.clear()
+    assert hearth("video", "show", *PERIOD, "--pictures", "--strangers").code == 0
+    assert [blurred for _, blurred in drawn] == [[False, False]] * 2
+    film.unlink()
+    ran = hearth("video", "show", *PERIOD, "--pictures")
+    assert (ran.code, "hearth video add FILE --camera 'hall'" in ran.err) == (4, True)
+    assert hearth("video", "show", *PERIOD).code == 0  # words need no file
+    hearth("forget", "--person", "Anna", "--yes")
+    assert not list((home / "video" / "pictures").iterdir())
