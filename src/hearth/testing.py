@@ -721,6 +721,46 @@ def _expect(expected: type[Exception], act: Callable[[str], object], path: str) 
     raise AssertionError(f"{name}({path[:40]!r}) gave {found!r}; expected {expected.__name__}")
 
 
+# ── What footage must keep ────────────────────────────────────────────────────────────────────────────────
+
+
+def check_footage(footage: Footage, room: str, start: dt.datetime, end: dt.datetime) -> tuple[Sighting, ...]:
+    """Check footage in which somebody was seen in `room` between two times.
+
+    Returns:
+        Who was seen, named and told what they did, for further checks.
+    """
+    assert room in footage.rooms(), f"{room!r} is no room of {footage.rooms()}"
+    _expect(NotFound, footage.recordings, "no such room")
+    found = footage.recordings(room, start, end)
+    assert found, f"no recording of {room!r} between {start} and {end}"
+    assert list(found) == sorted(found, key=lambda one: one.start), "recordings come in order of time"
+    assert all(one.room == room and one.start < end and one.end > start for one in found)
+    seen = footage.people(room, start, end, threading.Event())
+    assert seen, f"nobody was seen in {room!r} between {start} and {end}"
+    assert list(seen) == sorted(seen, key=lambda one: one.start), "sightings come in order of time"
+    assert len({one.id for one in seen}) == len(seen), "each sighting has an id of its own"
+    for one in seen:
+        assert start <= one.start <= one.end <= end, f"sighting {one.id!r} is not cut to the time asked about"
+        assert one.start.tzinfo is not None, "times have a zone"
+        assert (one.name, one.activity) == ("", ""), "people() neither names nor tells what they do"
+        assert 0 <= one.confidence <= 1
+    again = footage.people(room, start, end, threading.Event())
+    assert [one.id for one in again] == [one.id for one in seen], "the same question has the same answer"
+    ids = [one.id for one in seen]
+    named = footage.named(ids)
+    assert [(one.id, one.start, one.end) for one in named] == [(one.id, one.start, one.end) for one in seen]
+    done = footage.doing(ids)
+    assert len(done) >= len(seen), "doing() tells at least one stretch of each sighting"
+    assert all(start <= one.start <= one.end <= end for one in done), "a stretch reaches out of its sighting"
+    assert {one.name for one in done} == {one.name for one in named}, "doing() names whom named() names"
+    assert footage.named([one.id for one in done]), "a stretch has an id that can be asked about again"
+    assert footage.named(ids[::-1]) == named[::-1], "answers come in the order of the ids"
+    _expect(NotFound, lambda id: footage.named([id]), "no such sighting")
+    _expect(NotFound, lambda id: footage.pictures([id]), "no such sighting")
+    return done
+
+
 # ── What an expert must keep ──────────────────────────────────────────────────────────────────────────────
 
 
