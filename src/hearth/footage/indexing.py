@@ -191,19 +191,21 @@ class Indexer:
                 chunk, n_seen = chunk + 1, 0
             n_seen += 1
             for person in scene.people:
-                self._see(tracks.setdefault(person.track, _Track()), scene.frame, person)
+                self._see(tracks.setdefault(person.track, _Track()), scene, person)
         while chunk < run.stop:
             self._commit(kept, chunk, tracks, size, n_seen)
             yield chunk
             chunk, n_seen = chunk + 1, 0
 
-    def _see(self, track: _Track, frame: Frame, person: TrackedBox) -> None:
+    def _see(self, track: _Track, scene: Scene, person: TrackedBox) -> None:
+        frame = scene.frame
         pose = self._experts.pose.look((frame, person.box))
         track.moments.append(Moment(frame.at_s, person.box, pose))
         place = _place_of(frame, person.box)
         if place is None:
             return
-        worth = _worth(frame, person.box, place)
+        crowded = max((person.box.overlap(one.box) for one in scene.people if one is not person), default=0.0)
+        worth = _worth(frame, person.box, place) * (1 - crowded) ** 2  # a neighbour's face is not theirs
         bucket = int(frame.at_s // _CUTOUT_EVERY_S)
         held = track.cutouts.get(bucket)
         if held is not None and held.worth >= worth:
@@ -317,10 +319,11 @@ class Indexer:
             track.n_thumbnails += 1
 
     def _face(self, cutout: _Cutout) -> Face | None:
-        """The person's own face in their cut-out: the largest in the upper half, where there is one."""
-        found = self._experts.identity.look((Frame(cutout.pixels, cutout.at_s), cutout.box))
-        middle = cutout.box.top + 0.6 * cutout.box.height
-        return next((face for face in found if (face.box.top + face.box.bottom) / 2 <= middle), None)
+        """The person's own face in their cut-out: of those in the upper part, the one nearest to its middle."""
+        box = cutout.box
+        found = self._experts.identity.look((Frame(cutout.pixels, cutout.at_s), box))
+        upper = [face for face in found if (face.box.top + face.box.bottom) / 2 <= box.top + 0.6 * box.height]
+        return min(upper, key=lambda face: abs(face.box.left + face.box.right - box.left - box.right), default=None)
 
     def _activities(self, kept: Kept, track: _Track, size: tuple[int, int], start_s: float) -> list[Activity]:
         """What somebody does in the chunk, told from some seconds before it on."""
