@@ -196,6 +196,15 @@ def test_a_case_that_fails_loses_no_other(what: str, folder: Path, run: Run) -> 
     assert message in record_of(folder / "workspace/single")["outcome"]["failed"]["1. bad (lr=0.1, mode=a)"]
 
 
+def test_modules_connect_only_when_they_may(folder: Path, run: Run) -> None:
+    connect = "        import socket; socket.socket().connect_ex(('127.0.0.1', 9))\n        for x, y in zip"
+    edit(folder / "toy_model.py", "        for x, y in zip", connect)
+    code, _, told = run("job_no-inference.yaml")
+    assert (code, "EgressError" in told or "127.0.0.1" in told) == (1, True), told
+    assert "--network" in told
+    assert run("job_no-inference.yaml", "--network")[0] == 0
+
+
 def test_when_all_fail_there_is_no_ranking(folder: Path, run: Run) -> None:
     edit(folder / "toy_model.py", "        for x, y in zip", "        raise ValueError('no')\n        for x, y in zip")
     code, said, told = run("job_single.yaml")

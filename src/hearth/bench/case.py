@@ -1,10 +1,11 @@
-"""One case of a job, in a process of its own: `python -m hearth.bench.case`, told its folder on standard input.
+"""One case of a job, in a process of its own: `python -m hearth.bench.case`, told which on standard input.
 
 A case that dies takes nothing with it. Its folder holds all it was run from (`case.json`), what it and its modules
 printed (`log.txt`), each sample's prediction (`predictions.jsonl`) and what came of it (`outcome.json`).
 
 Covered: a module that raises, exits, prints on standard output or sets the environment; a metric that raises or is not
-a number; Ctrl-C; the parent's death (the case ends too). Not covered: a module that starts processes of its own.
+a number; connections, unless they were allowed; Ctrl-C; the parent's death (the case ends too).
+Not covered: a module that starts processes of its own, which may connect and live on.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ from hearth.bench.outcome import Outcome, jsonable, write_outcome
 from hearth.bench.paradigms import Metric, Report, Result, Setting, run_paradigm
 from hearth.bench.record import peak_rss_bytes, write_bytes
 from hearth.bench.samples import load
-from hearth.errors import HearthError, StoreError
+from hearth.errors import EgressError, HearthError, StoreError
+from hearth.guard.sockets import install_network_guard
 
 SYSTEM_METRICS = ("samples_transfer_ratio", "FWT", "BWT", "task_avg_acc", "MATRIX", "forget_rate")
 """Ianvs hands these the paradigm's own record instead of labels and predictions."""
@@ -215,6 +217,8 @@ def _write_predictions(folder: Path, data: Any, predictions: Any, sample_ms: lis
 
 def _said(error: BaseException) -> str:
     """What went wrong, and where in a job's file."""
+    if isinstance(error, EgressError):
+        return f"{error}; or let the job's modules connect: --network"
     if isinstance(error, HearthError):
         return str(error)
     frames = [f for f in traceback.extract_tb(error.__traceback__) if "/hearth/bench/" not in f.filename]
@@ -267,15 +271,19 @@ def _environment() -> Iterator[None]:
 
 
 def main() -> int:
-    """Wait for a folder on standard input, run its case, say on standard output how far it is."""
+    """Wait for a line of `processes.order` on standard input, run its case, say on standard output how far it is."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a parent in the background ignores it
     told = os.fdopen(os.dup(0), "r")
     said = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     importlib.import_module("hearth.bench.paradigms")
-    folder = Path(told.readline().rstrip("\n"))
-    if not folder.name:
+    line = told.readline()
+    if not line:
         return 0  # no case was left for this process
+    asked = json.loads(line)
+    folder = Path(asked["folder"])
+    if not asked["network"]:
+        install_network_guard()
     log = os.open(folder / "log.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     os.dup2(log, 1)
     os.dup2(log, 2)

@@ -64,17 +64,31 @@ class Engine(Protocol):
         ...
 
 
+def order(folder: Path, network: bool) -> str:
+    """What a case's process is told."""
+    return json.dumps({"folder": str(folder), "network": network}) + "\n"
+
+
 class LocalEngine:
     """Processes of this machine. The next one starts while others work, so that its imports cost no time.
 
     Args:
         n_at_once: How many cases run side by side.
         limit_s: After which a case is ended; 0 for none.
+        network: Whether modules may open connections.
         starts_now: The first process, before anything is asked of it.
     """
 
-    def __init__(self, n_at_once: int = 1, limit_s: float = 0.0, seed: int = 0, *, starts_now: bool = True) -> None:
-        self._n_at_once, self._limit_s, self._seed = n_at_once, limit_s, seed
+    def __init__(
+        self,
+        n_at_once: int = 1,
+        limit_s: float = 0.0,
+        seed: int = 0,
+        *,
+        network: bool = False,
+        starts_now: bool = True,
+    ) -> None:
+        self._n_at_once, self._limit_s, self._seed, self._network = n_at_once, limit_s, seed, network
         self._spare: subprocess.Popen[str] | None = self._start() if starts_now else None
 
     def run(self, cases: Sequence[Case]) -> Iterator[Event]:
@@ -131,7 +145,7 @@ class LocalEngine:
     def _give(self, child: subprocess.Popen[str], case: Case, events: queue.Queue[Event]) -> None:
         assert child.stdin is not None
         with contextlib.suppress(BrokenPipeError):  # it died; its reader says so
-            child.stdin.write(f"{case.folder}\n")
+            child.stdin.write(order(case.folder, self._network))
             child.stdin.flush()
         threading.Thread(target=self._listen, args=(child, case, events.put, time.monotonic()), daemon=True).start()
 

@@ -34,6 +34,7 @@ _N_NAMED = 10
 @click.option(
     "--engine", type=click.Choice(["local", "ray"]), default="local", show_default=True, help="Where cases run."
 )
+@click.option("--network", is_flag=True, help="Let the job's own modules open connections.")
 @click.option("--strict", is_flag=True, help="Stop at the first line of data that cannot be used.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 def run_job(
@@ -44,6 +45,7 @@ def run_job(
     dry_run: bool,
     limit: float,
     engine: str,
+    network: bool,
     strict: bool,
     seed: int,
 ) -> int:
@@ -58,9 +60,9 @@ def run_job(
     chosen: Engine
     local: LocalEngine | None = None
     if engine == "ray":
-        chosen = _ray(jobs, limit, seed)
+        chosen = _ray(jobs, limit, seed, network)
     else:  # its first process starts while the job is read
-        chosen = local = LocalEngine(jobs, limit, seed, starts_now=not dry_run)
+        chosen = local = LocalEngine(jobs, limit, seed, network=network, starts_now=not dry_run)
     try:
         return _run(file, workspace, chosen, resume, dry_run, strict, seed)
     finally:
@@ -131,9 +133,9 @@ def _say_result(job: Job, ran: Ran, n_passed_over: int) -> int:
     return 6 if ran.failed or ran.faults or n_passed_over else 0
 
 
-def _ray(jobs: int, limit: float, seed: int) -> Engine:
+def _ray(jobs: int, limit: float, seed: int, network: bool) -> Engine:
     try:
         from hearth.bench.ray_engine import RayEngine
     except ImportError:
         raise MissingExtraError("the engine 'ray'", "pip install 'hearth-agent[ray]'") from None
-    return RayEngine(jobs, limit, seed, address=os.environ.get("RAY_ADDRESS", ""))
+    return RayEngine(jobs, limit, seed, network=network, address=os.environ.get("RAY_ADDRESS", ""))
