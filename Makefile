@@ -79,7 +79,7 @@ test-train: $(VENV)/.dev $(VENV)/.train  ## the tests that need torch
 	@$(BIN)/python -m pytest tests/unit/test_adapter.py tests/unit/test_language_student.py tests/unit/test_tagger_training.py tests/contract/test_local_models.py tests/e2e/test_adapters.py
 
 test-video: $(VENV)/.dev $(VENV)/.video  ## the tests that need the experts for home video
-	@$(BIN)/python -m pytest tests/contract/test_experts.py tests/unit/test_extra.py \
+	@$(BIN)/python -m pytest tests/contract/test_experts.py tests/unit/test_extra.py tests/unit/test_background.py tests/unit/test_person.py \
 		tests/unit/test_footage_files.py tests/e2e/test_video_cli.py
 
 check: $(VENV)/.dev  ## format, lint, types, import directions, generated docs

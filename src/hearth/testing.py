@@ -21,7 +21,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
-from typing import NoReturn
+from typing import NoReturn, cast
 from zoneinfo import ZoneInfo
 
 import httpx
@@ -786,7 +786,7 @@ def check_expert(make: Callable[[], Expert[Given, Found]], given: Given, heavy_m
         given: Something it takes; the same object is given twice, so no iterator.
         heavy_modules: Modules that only using it may import.
     Returns:
-        What it found, for further checks.
+        What it found, for further checks; of an iterator all it gives, as a tuple.
     """
     before = set(sys.modules)
     expert = make()
@@ -798,5 +798,7 @@ def check_expert(make: Callable[[], Expert[Given, Found]], given: Given, heavy_m
     assert card.cannot, f"the card of {card.name!r} names nothing it cannot do; every model has limits"
     assert all(text.endswith(".") for text in card.cannot), f"the limits of {card.name!r} are sentences"
     first, second = expert.look(given), make().look(given)
+    if isinstance(first, Iterator) and isinstance(second, Iterator):
+        first, second = cast(Found, tuple(first)), cast(Found, tuple(second))
     assert repr(first) == repr(second), f"{card.name!r} says different things of the same input; fix its seed"
     return first

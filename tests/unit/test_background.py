@@ -16,7 +16,7 @@ def room(seed: int = 0) -> Pixels:
     rows, columns = np.mgrid[0:216, 0:384]
     plain = 150 + 40 * np.sin(columns / 50) + 20 * np.cos(rows / 30)
     noise = np.random.default_rng(seed).normal(0, 2, (216, 384, 3))
-    return np.clip(plain[..., None] * [1.0, 0.9, 0.8] + noise, 0, 255).astype(np.uint8)
+    return np.asarray(np.clip(plain[..., None] * [1.0, 0.9, 0.8] + noise, 0, 255), dtype=np.uint8)
 
 
 def learned(n: int = 10) -> Background:

@@ -9,6 +9,7 @@ import pytest
 
 from hearth.errors import ConfigError, MissingExtraError
 from hearth.experts.extra import INSTALL_COMMAND, carried_file
+from hearth.experts.person import PersonExpert
 
 
 @pytest.fixture
@@ -36,6 +37,14 @@ def test_a_missing_package_answers_with_the_command() -> None:
 def test_another_version_is_told_from_a_missing_package(package: Path) -> None:
     with pytest.raises(ConfigError, match=r"'models/two.tflite', which the installed 'carrier' does not carry"):
         carried_file("carrier", "models/two.tflite", "seeing")
+
+
+def test_without_the_extra_an_expert_is_made_and_says_the_command_when_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cv2", None)
+    expert = PersonExpert()
+    with pytest.raises(MissingExtraError, match="finding people needs a part that is not installed") as caught:
+        expert.look([])
+    assert INSTALL_COMMAND in str(caught.value)
 
 
 def test_the_lock_holds_what_the_command_names() -> None:
