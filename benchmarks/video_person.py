@@ -60,7 +60,6 @@ def main() -> int:
     composed = {clip.name: _composed(clip) for clip in CLIPS}
     results["composed"] = composed
     results["composed_total"] = _total(list(composed.values()))
-    results["peak_memory_bytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     write_result("video_person", results, seed=SEED, cpu_s=time.process_time() - cpu, wall_s=time.perf_counter() - wall)
     return 0
 
@@ -79,6 +78,7 @@ def _public_clip() -> dict[str, Any]:
     cpu = time.process_time()
     present = _present(frames(CLIP, frames_per_s=RATE))
     cpu = time.process_time() - cpu
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024  # before any list of pictures is made
     pictures = list(frames(CLIP, frames_per_s=RATE))
     found = {"shipped": _scores(present, truth)}
     found |= {name: _scores(floor(pictures), truth) for name, floor in FLOORS.items()}
@@ -91,6 +91,7 @@ def _public_clip() -> dict[str, Any]:
         "n_frames": len(pictures),
         "cpu_ms_a_frame_with_decoding": round(1000 * cpu / len(pictures), 1),
         "x_real_time_one_core": round(duration_s / cpu, 2),
+        "peak_memory_bytes": memory,
         **found,
     }
 
