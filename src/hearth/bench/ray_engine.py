@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -19,8 +20,10 @@ import ray
 
 from hearth.bench.processes import Case, Event, order
 from hearth.errors import RequestError
+from hearth.guard.sockets import Permit, permitted
 
 _WAIT_S = 0.5
+_REACH_S = 5.0
 
 
 def _run_folder(folder: str, working: str, seed: int, limit_s: float, network: bool) -> str:
@@ -49,6 +52,20 @@ def _run_folder(folder: str, working: str, seed: int, limit_s: float, network: b
     return f"its process ended with code {code}"
 
 
+def _check_reachable(address: str) -> None:
+    """See that somebody listens there: after a quarter of a minute Ray itself would end the process."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not (host and port.isdecimal()):
+        if address in ("auto", "local"):
+            return
+        raise RequestError(f"RAY_ADDRESS is {address!r}; expected HOST:PORT, 'auto' or 'local'")
+    try:
+        with permitted(Permit(host, int(port), is_private_fine=True)):
+            socket.create_connection((host, int(port)), _REACH_S).close()
+    except OSError as error:
+        raise RequestError(f"cannot reach the Ray cluster {address!r} (RAY_ADDRESS): {error}") from None
+
+
 class RayEngine:
     """Runs `n_at_once` cases on the cluster at `address`, or on one started here.
 
@@ -58,6 +75,8 @@ class RayEngine:
 
     def __init__(self, n_at_once: int, limit_s: float, seed: int, *, network: bool = False, address: str = "") -> None:
         self._n_at_once, self._limit_s, self._seed, self._network = n_at_once, limit_s, seed, network
+        if address:
+            _check_reachable(address)
         if not ray.is_initialized():
             try:
                 ray.init(
