@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 import threading
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from tests import small_video as room
 from tests.small_video import BLUE, GREEN, RED, START, Walk
 
 from hearth.errors import CancelledError, MissingExtraError, NotFound, ToolError
-from hearth.experts.senses import Frame
+from hearth.experts.senses import Activity, Frame, Movement
 from hearth.footage import indexing, letting_go
 from hearth.footage.library import Library
 from hearth.footage.people import People
@@ -20,6 +21,7 @@ from hearth.footage.sightings import name_anew
 from hearth.memory.events import EventMemory, Filter
 from hearth.protocols import Sighting
 from hearth.store import Store
+from hearth.testing import ScriptedExpert
 from hearth.trace import label_from_text
 
 WALKS = (Walk(RED, 5, 20), Walk(GREEN, 50, 130), Walk(RED, 100, 110), Walk(BLUE, 58, 63))
@@ -107,6 +109,25 @@ def test_activities_are_stretches_joined_over_borders(home: Library) -> None:
     assert {one.activity for one in done} == {"walk"}
     assert spans(done) == EXPECTED
     assert all(one.activity_confidence == pytest.approx(0.8) for one in done)
+
+
+def test_what_was_taught_since_is_told_of_what_was_seen_before(home: Library, store: Store) -> None:
+    ids = [one.id for one in home.people("kitchen", START, at(180), NEVER)]
+    sitting = room.library(store, seen_by=dataclasses.replace(room.absent(), activity=Sitting()))
+    assert list(sitting.told_anew()) == [1, 2, 3, 4]
+    assert [(one.activity, one.activity_confidence) for one in home.doing(ids)] == [("sit", 0.7)] * 4
+    texts = [row["text"] for row in store.query("SELECT text FROM event WHERE kind = 'sighting'")]
+    assert sorted(texts) == ["Somebody sat in the kitchen"] * 3 + ["Somebody sat in the kitchen for 80 seconds"]
+
+
+class Sitting:
+    card = ScriptedExpert.card
+
+    def look(self, given: Movement) -> tuple[Activity, ...]:
+        assert (given.frame_width, given.frame_height, given.room) == (160, 120, "kitchen")
+        assert given.moments[0].box.height == pytest.approx(90, abs=0.1)
+        assert given.moments[0].pose is not None
+        return (Activity("sit", given.moments[0].at_s, given.moments[-1].at_s + 0.5, 0.7),)
 
 
 def test_every_sighting_is_an_event_that_names_its_person_and_room(home: Library, store: Store) -> None:

@@ -261,11 +261,7 @@ class Indexer:
             for track, faces, activities in seen:
                 track.number = self._put(cursor, kept, chunk, track, size)
                 self._put_faces(cursor, track, faces)
-                cursor.executemany(
-                    "INSERT INTO sighting_activity (sighting, chunk, name, start_s, end_s, score)"
-                    " VALUES (?, ?, ?, ?, ?, ?)",
-                    [(track.number, chunk, a.name, a.start_s, a.end_s, a.score) for a in activities],
-                )
+                put_activities(cursor, track.number, activities)
                 self._sightings.name(cursor, track.number, known, by)
                 old, new = self._sightings.write_event(cursor, track.number)
                 gone, rows = [*gone, *old], [*rows, *new]
@@ -335,6 +331,14 @@ class Indexer:
             for a in found
             if a.name and (a.end_s > start_s or not track.number)
         ]
+
+
+def put_activities(cursor: sqlite3.Cursor, number: int, found: Iterable[Activity]) -> None:
+    """Write down what somebody does, within a transaction of the caller's."""
+    cursor.executemany(
+        "INSERT INTO sighting_activity (sighting, chunk, name, start_s, end_s, score) VALUES (?, ?, ?, ?, ?, ?)",
+        [(number, int(a.start_s // CHUNK_S), a.name, a.start_s, a.end_s, a.score) for a in found if a.name],
+    )
 
 
 # ── Across a border ───────────────────────────────────────────────────────────────────────────────────────

@@ -90,6 +90,27 @@ class Library:
         yield from self._indexed([(kept, range(kept.n_chunks)) for kept in wanted], cancelled)
         self.sightings.name_all()
 
+    def told_anew(self) -> Iterator[int]:
+        """Tell from the postures that are kept what everyone did, by what was taught since; no recording is looked at.
+
+        Yields:
+            How many sightings are done. Stopped in between, those are told anew and the others as before.
+        """
+        from hearth.footage.indexing import put_activities
+        from hearth.footage.recordings import at
+        from hearth.footage.sightings import movement
+
+        experts = self._experts or shipped_experts(self._store)
+        for n, part in enumerate(self.sightings.all(), 1):
+            begins = at(part.recording.start, part.start_s)
+            found = experts.activity.look(movement(self.sightings.moments(part.number), part.recording, begins))
+            with self._store.transaction(is_synced=False) as cursor:
+                cursor.execute("DELETE FROM sighting_activity WHERE sighting = ?", (part.number,))
+                put_activities(cursor, part.number, found)
+                gone, rows = self.sightings.write_event(cursor, part.number)
+            self._memory.follow(gone, rows)
+            yield n
+
     def tend(self, now: dt.datetime) -> None:
         """Let go of what is older than the settings keep it; nothing the second time of a day. Raises: StoreError."""
         today = now.date().isoformat()

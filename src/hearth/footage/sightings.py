@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from hearth.errors import NotFound
 from hearth.experts.identity import Known, Verdict, alike, verdict
-from hearth.experts.senses import Box, Face, Moment, Pose, Vector
+from hearth.experts.senses import Box, Face, Moment, Movement, Pose, Vector
 from hearth.footage.people import People
 from hearth.footage.recordings import Kept, Recordings, at
 from hearth.memory.events import EventMemory, NewEvent
@@ -138,6 +138,10 @@ class Sightings:
             whole = (row["start_s"], row["end_s"])
             found.append(_part(row, kept[row["recording"]], *(whole if first is None else (first, last or first))))
         return found
+
+    def all(self) -> list[Part]:
+        """Every sighting, in order of recordings and time."""
+        return [part for kept in self._recordings.all() for part in self.between(kept, None, None)]
 
     def moments(self, number: int, start_s: float = 0.0, end_s: float = 1e12) -> list[Moment]:
         """Where somebody was and how they held themselves; places as shares of width and height."""
@@ -332,6 +336,13 @@ def scaled(moment: Moment, width: int, height: int) -> Moment:
     placed = Box(box.left * width, box.top * height, box.right * width, box.bottom * height, box.score)
     pose = moment.pose and Pose(moment.pose.points * np.array([width, height, width, 1], np.float32))
     return Moment(moment.at_s, placed, pose)
+
+
+def movement(moments: Sequence[Moment], kept: Kept, begins: dt.datetime) -> Movement:
+    """Moments whose places are shares of width and height, as activities are told from."""
+    size = (kept.width, kept.height)
+    placed = tuple(scaled(moment, *size) for moment in moments)
+    return Movement(placed, *size, kept.room, begins.hour + begins.minute / 60)
 
 
 def _part(row: sqlite3.Row, kept: Kept, first_s: float, last_s: float) -> Part:
