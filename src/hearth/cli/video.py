@@ -101,9 +101,10 @@ def list_(invocation: Invocation, room: str, as_json: bool) -> None:
 @video.command()
 @click.argument("ids", nargs=-1)
 @click.option("--room", default="", help="Only the cameras of this room.")
+@click.option("--activities", "tells_anew", is_flag=True, help="Tell anew what everyone did, by what was taught since.")
 @as_json
 @click.pass_obj
-def index(invocation: Invocation, ids: tuple[str, ...], room: str, as_json: bool) -> int:
+def index(invocation: Invocation, ids: tuple[str, ...], room: str, tells_anew: bool, as_json: bool) -> int:
     """Look at recordings (all, or those with these IDs) ahead of being asked.
 
     Stopped, what is done is kept, and the same command carries on.
@@ -120,6 +121,8 @@ def index(invocation: Invocation, ids: tuple[str, ...], room: str, as_json: bool
                 if bar is not None:
                     bar.length = max(1, round(progress.total_s))
                     bar.update(round(progress.done_s) - bar.pos)
+        for _ in library.told_anew() if tells_anew else ():
+            pass
         library.tend(at.now)
         n_seen = _n_seen(library, chosen)
         chosen = [library.kept.one(kept.id) for kept in chosen]
