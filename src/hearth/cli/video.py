@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hearth import errors
+from hearth.cli.activity import activities, train_activity
 from hearth.cli.invocation import Invocation, as_json, print_json
 from hearth.cli.remembered import Opened, opened, period, width
 from hearth.terminal import clean, short
@@ -30,6 +31,10 @@ def video() -> None:
     Recordings stay where they are; what is seen in them is kept in this home and leaves it nowhere. Needs the extra
     `video`.
     """
+
+
+video.add_command(train_activity)
+video.add_command(activities)
 
 
 # ── Recordings ────────────────────────────────────────────────────────────────────────────────────────────

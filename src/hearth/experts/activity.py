@@ -288,11 +288,11 @@ class ActivityExpert:
         if self._weights is None:
             self._weights = shipped_weights()
         moments = _in_order(given.moments)
-        found = _told(given, self._weights)
+        found = told(given, self._weights)
         if self._household is not None:
             sure = [
                 one
-                for one in _told(given, self._household)
+                for one in told(given, self._household)
                 if one.name not in ("", NEUTRAL) and one.score >= _HOUSEHOLD_SURE
             ]
             found = [*_outside(found, sure), *sure]
@@ -300,7 +300,8 @@ class ActivityExpert:
         return tuple(sorted([*found, *falls], key=lambda one: (one.start_s, one.end_s)))
 
 
-def _told(given: Movement, weights: Weights) -> list[Activity]:
+def told(given: Movement, weights: Weights) -> list[Activity]:
+    """Stretches by one set of weights alone."""
     cut = windows(given, weights.window_s)
     if not len(cut.middles_s):
         return []

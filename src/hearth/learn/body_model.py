@@ -94,27 +94,28 @@ def movement(
     """Some seconds of one activity, as the pose expert would have seen them."""
     fps = frames_per_s if frames_per_s is not None else float(drawn.choice([2.0, 2.0, 3.0, 5.0, 10.0]))
     times = np.arange(0, duration_s, 1 / fps) + drawn.uniform(0, 0.02)
-    return seen(times, _acted(activity, who, times, drawn), eye, drawn)
+    return seen(times, acted(activity, who, times, drawn), eye, drawn)
 
 
 def fall(who: Subject, eye: Camera, drawn: np.random.Generator, *, falls_s: float, fps: float) -> Movement:
     """Standing, then down on the floor within `falls_s`, then lying; the fall begins after three seconds."""
     times = np.arange(0, 7.0, 1 / fps)
-    upright, lying = _acted("stand", who, times, drawn), _acted("lie", who, times, drawn, on_floor=True)
+    upright, lying = acted("stand", who, times, drawn), acted("lie", who, times, drawn, on_floor=True)
     share = np.clip((times - 3.0) / falls_s, 0, 1)[:, None, None] ** 2
     return seen(times, upright * (1 - share) + lying * share, eye, drawn)
 
 
 # ── Acting: points in metres, x to the subject's left, y up, z ahead; shape [n, 15, 3] ─────────────────────
 
-_PARTS = (
+PARTS = (
     *("nose", "left_shoulder", "right_shoulder", "left_elbow", "right_elbow", "left_wrist", "right_wrist"),
     *("left_hip", "right_hip", "left_knee", "right_knee", "left_ankle", "right_ankle", "left_ear", "right_ear"),
 )
-_N = {name: place for place, name in enumerate(_PARTS)}
+_N = {name: place for place, name in enumerate(PARTS)}
 
 
-def _acted(activity: str, who: Subject, times: Floats, drawn: np.random.Generator, *, on_floor: bool = False) -> Floats:
+def acted(activity: str, who: Subject, times: Floats, drawn: np.random.Generator, *, on_floor: bool = False) -> Floats:
+    """Points of the body in metres: x to its left, y up, z ahead; shape [n, len(PARTS), 3]."""
     if activity == "lie":
         return _lying(who, times, drawn, on_floor)
     pose = activity
@@ -228,7 +229,7 @@ def _assembled(
     drawn: np.random.Generator,
 ) -> Floats:  # fmt: skip
     n = len(hips)
-    points = np.zeros((n, len(_PARTS), 3))
+    points = np.zeros((n, len(PARTS), 3))
     spine = np.stack([np.zeros(n), np.cos(lean), np.sin(lean)], axis=1)
     neck = hips + spine * who.torso
     nod = drawn.uniform(-0.1, 0.5)
@@ -298,7 +299,7 @@ def seen(times: Floats, points: Floats, eye: Camera, drawn: np.random.Generator)
     rows[:, :, 0], rows[:, :, 1] = px[:, :1], py[:, :1]
     size = float(np.median(np.hypot(np.ptp(px, axis=1), np.ptp(py, axis=1))))
     jitter = drawn.uniform(0.004, 0.018) * size
-    lasting = drawn.normal(0, 0.012 * size, (len(_PARTS), 2))
+    lasting = drawn.normal(0, 0.012 * size, (len(PARTS), 2))
     for name, place in _N.items():
         to = _INDEX[name]
         rows[:, to, 0] = px[:, place] + lasting[place, 0] + drawn.normal(0, jitter, n)
