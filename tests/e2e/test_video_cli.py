@@ -62,7 +62,7 @@ def test_without_the_extra_the_pip_command_is_said(
 def test_indexed_shown_found_in_memory_and_forgotten(hearth: Hearth, filmed: str) -> None:
     assert "0 of 2 minutes looked at" in hearth("video", "list").out
     assert "2 new sightings, 2 in all, in 1 recording." in hearth("video", "index").out
-    assert "0 new sightings, 2 in all" in hearth("video", "index", filmed).out
+    assert "0 new sightings, 2 in all" in hearth("video", "index", filmed, "--activities").out
     (listed,) = json.loads(hearth("video", "list", "--json").out)
     assert (listed["id"], listed["is_indexed"]) == (filmed, True)
     out = hearth("video", "show", *PERIOD, "--room", "the Kitchen").out
