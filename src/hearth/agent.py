@@ -52,7 +52,7 @@ from hearth.planning.times_named import times_named
 from hearth.protocols import Approver, CallContext, Encoder, LanguageModel, Planner, Tool
 from hearth.registry import Tools, load_tools
 from hearth.store import HomeLock, Store
-from hearth.tools import abilities
+from hearth.tools import abilities, devices
 from hearth.tools.contacts import entities
 from hearth.trace import CallRecord, Trace, UnfinishedEpisode
 from hearth.types import (
@@ -245,7 +245,8 @@ class Agent:
     def context(self) -> Context:
         """What planners may see: the owner, the names the owner knows, the country; never contents."""
         owner = self.settings.owner
-        return Context(owner.name, entities(self.folder.for_call("")), owner.country)
+        known = entities(self.folder.for_call(""))
+        return Context(owner.name, (*known, *devices.entities(self._tool_settings["home"])), owner.country)
 
     def occasion(self, request: Request, plan: Plan, id: str = "") -> Occasion:
         """What the guard may know of a request: when it was asked, the contacts, what it licenses."""

@@ -47,6 +47,7 @@ def bound(value: Argument, found: Plain, kind: str, is_required: bool = True, en
         ("", ["a"], "EventId", "a"),
         ("", [EVENT, EVENT], "any", [EVENT, EVENT]),
         ("", [EVENT], "list[Event]", [EVENT]),
+        ("", [], "list[Event]", []),
         ("start", EVENT, "datetime", "2026-11-20T18:30:00+01:00"),
         ("start", EVENT, "text", "Friday 20 November 2026 at 18:30"),
         ("title", EVENT, "text", "Dentist"),

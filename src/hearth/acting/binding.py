@@ -1,8 +1,9 @@
 """A step's references become the values they point at, each with the label of the field it comes from.
 
 Pure functions. `<node-2.email>` walks the fields of a result; where a list stands and one value is wanted, a list of
-one is that one, an empty list is NotFound, and several are Ambiguous, named so that the owner can choose. A text
-parameter that is given a record or a list gets it in words.
+one is that one, an empty list is NotFound, and several are Ambiguous, named so that the owner can choose. A parameter
+that takes a list of records gets all of them, none too. A text parameter that is given a record or a list gets it in
+words.
 """
 
 from __future__ import annotations
@@ -14,7 +15,19 @@ from collections.abc import Mapping
 from hearth.errors import Ambiguous, BadReference, NotFound
 from hearth.functions import parse_duration
 from hearth.guard.labels import Value, field_of
-from hearth.types import OWNER, Argument, Parameter, Plain, Plan, Ref, Step, StepResult, ToolSpec
+from hearth.types import (
+    OWNER,
+    TYPE_NAMES,
+    Argument,
+    Parameter,
+    Plain,
+    Plan,
+    Ref,
+    Step,
+    StepResult,
+    ToolSpec,
+    canonical_type,
+)
 
 MAX_NAMED = 5
 """How many of several matches are named."""
@@ -91,11 +104,17 @@ class _Reference:
             return self._words(value)
         if value is not None and kind != "any" and not kind.startswith("list["):
             value = self._one(value)
+        if value == [] and self._takes_records(kind):
+            return value  # whoever takes what was found as a whole says what it means that nothing was
         if value in (None, "", []) and self._parameter.is_required:
             raise NotFound(self._nothing())
         if kind == "list[text]":
             return [item if isinstance(item, str) else _line(item) for item in _listed(value)]
         return value
+
+    def _takes_records(self, kind: str) -> bool:
+        is_list = kind.startswith("list[") and kind.endswith("]")
+        return is_list and not self._ref.path and canonical_type(kind[5:-1]) not in TYPE_NAMES
 
     def _words(self, value: Plain) -> Plain:
         if value in (None, "", []) and self._parameter.is_required:

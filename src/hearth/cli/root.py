@@ -422,15 +422,25 @@ def undo(invocation: Invocation, id: str | None, as_json: bool) -> int:
 @click.option("--limit", type=click.IntRange(min=1), help="Work through the first N only.")
 @click.option("--report", type=click.Path(path_type=Path), help="Where to write the HTML report.")
 @click.option("--keep", type=click.Path(path_type=Path), help="Make the demo home here and keep it.")
+@click.option("--footage", type=click.Path(path_type=Path), help="A recording of yours, asked about as the hall's.")
 @yes_option
 @as_json
 def demo(
-    requests: Path | None, limit: int | None, report: Path | None, keep: Path | None, yes: bool, as_json: bool
+    requests: Path | None,
+    limit: int | None,
+    report: Path | None,
+    keep: Path | None,
+    footage: Path | None,
+    yes: bool,
+    as_json: bool,
 ) -> int:
-    """Bring up a demo home, work through real requests, write a report."""
+    """Bring up a demo home, work through real requests, write a report.
+
+    With the extra `video` installed the home has a minute of video too, composed for it, and is asked about it.
+    """
     from hearth.demo.run import run_demo
 
-    return run_demo(requests=requests, limit=limit, report=report, keep=keep, yes=yes, as_json=as_json)
+    return run_demo(requests=requests, limit=limit, report=report, keep=keep, yes=yes, as_json=as_json, footage=footage)
 
 
 # ── Shared ────────────────────────────────────────────────────────────────────────────────────────────────

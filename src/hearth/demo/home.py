@@ -42,6 +42,14 @@ ALLOWED = (
     "draft_forward",
     "mark_read",
     "remember",
+    "turn_on",
+    "turn_off",
+    "set_brightness",
+    "set_temperature",
+    "set_volume",
+    "open_blinds",
+    "close_blinds",
+    "lock_door",
 )
 """Tools that the demo owner lets run unasked: what they change can be undone. Sending and deleting still ask."""
 
@@ -138,7 +146,22 @@ def _settings(owner: Entry) -> str:
     return (
         f"# The demo owner's settings.\n[owner]\n{table}\n\n"
         f"# What can be undone may run unasked; sending and deleting ask, everything that only reads runs.\n{rules}"
+        f"\n{_DEVICES}"
     )
+
+
+_DEVICES = "\n".join(
+    f'[[home.device]]\nname = "{name}"\nroom = "{room}"\nkind = "{kind}"\n'
+    for name, room, kind in (
+        ("ceiling lamp", "kitchen", "lamp"),
+        ("coffee machine", "kitchen", "plug"),
+        ("floor lamp", "living room", "lamp"),
+        ("blinds", "living room", "blinds"),
+        ("radiator", "living room", "heating"),
+        ("television", "living room", "tv"),
+        ("front door", "hall", "lock"),
+    )
+)
 
 
 # ── When ──────────────────────────────────────────────────────────────────────────────────────────────────

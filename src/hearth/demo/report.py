@@ -31,6 +31,7 @@ MAX_COLUMNS = 6
 MAX_CELL = 160
 MAX_ANSWER = 4000
 MAX_TABLE_TEXT = 300
+MAX_IMAGES, MAX_IMAGE_BYTES = 12, 2_000_000
 
 _LINE_HEIGHT = 16.0
 _CHARACTER_WIDTH = 6.7
@@ -231,6 +232,8 @@ class _Outcome:
     n_attempts: int
     sources: str
     table: _Table | None
+    images: tuple[tuple[str, str], ...] = ()
+    """Pictures the step made: address with the picture itself in it, and what it shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,7 +335,25 @@ def _outcome(episode: Episode, result: StepResult) -> _Outcome:
         n_attempts=result.n_attempts,
         sources=", ".join(sorted(result.label.sources)),
         table=_table(result.value) if result.status == "done" else None,
+        images=_images(result.value) if result.status == "done" and "sensor" in result.label.sources else (),
     )
+
+
+def _images(value: Plain) -> tuple[tuple[str, str], ...]:
+    """The pictures that records of footage name, put into the page itself; what cannot be read is left out."""
+    found: list[tuple[str, str]] = []
+    for record in value if isinstance(value, list) else [value]:
+        path = Path(str(record.get("path") or record.get("timeline") or "")) if isinstance(record, dict) else Path()
+        kind = {".png": "image/png", ".jpg": "image/jpeg"}.get(path.suffix)
+        if kind is None or not isinstance(record, dict) or len(found) >= MAX_IMAGES:
+            continue
+        try:
+            if path.stat().st_size <= MAX_IMAGE_BYTES:
+                data = base64.b64encode(path.read_bytes()).decode()
+                found.append((f"data:{kind};base64,{data}", short(str(record.get("text", "")), 160)))
+        except OSError:
+            continue
+    return tuple(found)
 
 
 def _table(value: Plain) -> _Table:

@@ -24,6 +24,7 @@ from typing import BinaryIO
 import click
 
 from hearth.agent import Agent
+from hearth.demo.filming import add_video
 from hearth.demo.home import build_demo_home
 from hearth.demo.report import outcome, write_report
 from hearth.errors import RequestError
@@ -34,6 +35,7 @@ from hearth.types import Episode
 MAX_SHOWN = 30
 """A run of more requests shows a progress bar instead of every episode; the report has them all."""
 MAX_LINE_BYTES = 1_000_000
+_ABOUT_FOOTAGE = ("how many people were in the hall yesterday evening", "who was in the hall yesterday evening")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +48,19 @@ class FileRequest:
 
 
 def run_demo(
-    *, requests: Path | None, limit: int | None, report: Path | None, keep: Path | None, yes: bool, as_json: bool
+    *,
+    requests: Path | None,
+    limit: int | None,
+    report: Path | None,
+    keep: Path | None,
+    yes: bool,
+    as_json: bool,
+    footage: Path | None = None,
 ) -> int:
     """Run the demo and print what happens; see `hearth demo --help`.
 
+    Args:
+        footage: A recording of the owner's own, to be asked about beside the composed clip.
     Returns:
         Exit code: 0 when every request got an answer (a refusal is one), 1 when a step of one failed.
     """
@@ -71,6 +82,8 @@ def run_demo(
         agent = Agent.open(home, approver, environ=os.environ)
         stack.callback(agent.close)
         _learn(agent, as_json)
+        is_video_wanted = footage is not None or (requests is None and limit is None)
+        said = "none" if not is_video_wanted else _film(agent, home, now, footage, waiting, as_json)
         episodes: list[Episode] = []
         waited_s = 0.0
         try:
@@ -86,6 +99,7 @@ def run_demo(
             "wall_s": time.perf_counter() - started - waited_s,
             "n_demonstrations": agent.n_demonstrations,
             "n_tools": len(agent.tools.by_name),
+            "video": said,
         }
         specs = agent.tools.specs
     write_report(report, episodes, specs, meta)
@@ -148,16 +162,16 @@ def _request(raw: bytes, n_bytes: int, place: str) -> FileRequest:
 
 
 def _numbered(path: Path | None, limit: int | None) -> Iterator[FileRequest]:
-    shipped = files("hearth.demo") / "data" / "requests.jsonl"
-    source = (
-        read_requests(path)
-        if path
-        else (_request(line, len(line), "shipped") for line in shipped.read_bytes().splitlines())
-    )
+    source = read_requests(path) if path else _shipped("requests.jsonl")
     for number, request in enumerate(source):
         if limit is not None and number >= limit:
             return
         yield request
+
+
+def _shipped(name: str) -> Iterator[FileRequest]:
+    lines = (files("hearth.demo") / "data" / name).read_bytes().splitlines()
+    return (_request(line, len(line), "shipped") for line in lines)
 
 
 # ── Working ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -172,6 +186,20 @@ def _learn(agent: Agent, quiet: bool) -> None:
     ) as bar:
         for _ in bar:
             pass
+
+
+def _film(
+    agent: Agent, home: Path, now: dt.datetime, footage: Path | None, waiting: list[FileRequest], quiet: bool
+) -> str:
+    """Give the home its video, and add the requests about it; says what there is."""
+    _say("Composing a minute of home video", quiet)
+    said, has_video = add_video(agent, home / "recordings", now, footage)
+    _say(said, quiet)
+    if has_video:
+        waiting += _shipped("requests_video.jsonl")
+        if footage is not None:
+            waiting += [FileRequest(f"v-{4 + k}", text) for k, text in enumerate(_ABOUT_FOOTAGE)]
+    return said
 
 
 def _work(agent: Agent, waiting: list[FileRequest], episodes: list[Episode], as_json: bool) -> None:

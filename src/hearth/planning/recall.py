@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -87,7 +88,7 @@ class RecallPlanner:
             return Refusal("out_of_scope", "I can't do that: no tools are installed.", planner=self.name)
         offered = self._offers(tools)
         text = request.text
-        slots = find_slots(text, request.now, context)
+        slots = find_slots(text, request.now, _without_things(context))
         parts = clauses(text, slots)
         manners = self._manners
         units = [Unit(text, tokens_of(text, slots), manners)]
@@ -149,6 +150,11 @@ class RecallPlanner:
             return check_plan(plan, offered.tools)
         except PlanError:  # a remembered plan that no longer fits the tools
             return Refusal("out_of_scope", _UNSURE, offer=offer, planner=self.name)
+
+
+def _without_things(context: Context) -> Context:
+    """Rooms and devices stay the words they were said in: "the lights in the kitchen" is one thing, as it was shown."""
+    return replace(context, entities=tuple(e for e in context.entities if e.kind not in ("room", "device")))
 
 
 def _is_served(part: Part, offered: Offered) -> bool:

@@ -49,6 +49,7 @@ class Sighting:
     room: str
     start: dt.datetime
     end: dt.datetime
+    length: dt.timedelta
     name: PersonName
     """Empty: not known, or not looked at yet."""
     activity: str
@@ -113,10 +114,10 @@ def records(call: CallContext, seen: Iterable[protocols.Sighting], *, was_asked_
     if len(found) > MAX_SIGHTINGS:
         n_left = len(found) - MAX_SIGHTINGS
         call.notices.append(f"{n_left} more sightings are left out; ask for a shorter time to have them all")
-    return [_record_of(one, was_asked_who) for one in found[:MAX_SIGHTINGS]]
+    return [_record_of(one, was_asked_who, call.now.tzinfo) for one in found[:MAX_SIGHTINGS]]
 
 
-def _record_of(seen: protocols.Sighting, was_asked_who: bool) -> Sighting:
+def _record_of(seen: protocols.Sighting, was_asked_who: bool, zone: dt.tzinfo | None) -> Sighting:
     sure = [seen.confidence]
     if seen.name:
         sure.append(seen.name_confidence)
@@ -126,8 +127,9 @@ def _record_of(seen: protocols.Sighting, was_asked_who: bool) -> Sighting:
     return Sighting(
         id=SightingId(seen.id),
         room=seen.room,
-        start=seen.start,
-        end=seen.end,
+        start=seen.start.astimezone(zone),
+        end=seen.end.astimezone(zone),
+        length=dt.timedelta(seconds=max(1, round((seen.end - seen.start).total_seconds()))),
         name=PersonName(seen.name),
         activity=seen.activity,
         confidence=round(min(sure), 3),
@@ -159,9 +161,9 @@ def _hedged(text: str, confidence: float) -> str:
 
 
 def is_called(name: str, asked: str) -> bool:
-    """Whether a full name is meant by a part of it, a possessive included."""
-    wanted = stems(asked)
-    return bool(wanted) and wanted <= stems(name)
+    """Whether a name is meant by a part of it, or by more of it than was enrolled; a possessive makes no difference."""
+    wanted, known = stems(asked), stems(name)
+    return bool(wanted and known) and (wanted <= known or known <= wanted)
 
 
 def names_meant(call: CallContext, asked: str) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ The tools ask the owner's footage (`protocols.Footage`) and never see a pixel; w
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from hearth import protocols
@@ -126,7 +126,7 @@ class Comparison:
 
 @tool(
     source="sensor",
-    answer="There is video[ of the {room}] from {start} to {end}, in {n_recordings} parts.",
+    answer="There is video[ of the {room}] from {start} to {end}; recordings: {n_recordings}.",
     timeout_s=60,
 )
 def find_video(
@@ -158,7 +158,7 @@ def find_video(
 
 @tool(
     source="sensor",
-    answer="{text}[ in the {room}], {start} to {end}",
+    answer="{text}[ in the {room}], {start}, for {length}",
     answer_none="Nobody was seen.",
     timeout_s=LOOKING_S,
     n_retries=1,
@@ -181,7 +181,7 @@ def detect_people(call: CallContext, video: VideoId) -> list[Sighting]:
 
 @tool(
     source="sensor",
-    answer="{text}[ in the {room}], {start} to {end}",
+    answer="{text}[ in the {room}], {start}, for {length}",
     answer_none="Nobody like that was seen.",
     timeout_s=LOOKING_S,
     n_retries=1,
@@ -215,7 +215,7 @@ def identify_people(call: CallContext, people: list[Sighting], name: PersonName 
 
 @tool(
     source="sensor",
-    answer="{text}[ in the {room}], {start} to {end}",
+    answer="{text}[ in the {room}], {start}, for {length}",
     answer_none="Nothing like that was seen.",
     timeout_s=LOOKING_S,
     n_retries=1,
@@ -291,6 +291,7 @@ def describe_period(
     first, last = period_meant(call, start, end)
     recorded(call, footage, place, first, last)
     seen = _all_seen(call, footage, place, first, last)
+    first, last = first.astimezone(call.now.tzinfo), last.astimezone(call.now.tzinfo)
     if not seen:
         return Description(first, last, f"Nobody was seen{in_room(place)} {said_span(first, last, call.now)}.", "")
     when = said_span(first, last, call.now)
@@ -303,7 +304,11 @@ def _all_seen(
 ) -> list[protocols.Sighting]:
     found = footage.people(room, start, end, call.cancelled)
     everyone = [Given(one.id, one.start, one.end) for one in found]
-    return sorted(doing(call, everyone), key=lambda one: (one.start, one.room, one.id))
+    zone = call.now.tzinfo
+    local = [
+        replace(one, start=one.start.astimezone(zone), end=one.end.astimezone(zone)) for one in doing(call, everyone)
+    ]
+    return sorted(local, key=lambda one: (one.start, one.room, one.id))
 
 
 @tool(
@@ -338,7 +343,7 @@ def show_frames(call: CallContext, people: list[Sighting], show_strangers: bool 
     for one, path in zip(shown, footage.pictures(ids, shows_strangers=show_strangers), strict=True):
         known = seen.get(one.id)
         text = f"{who(known)}{in_room(known.room)}" if known is not None else one.name or "somebody"
-        found.append(Picture(path, one.start, text))
+        found.append(Picture(path, one.start.astimezone(call.now.tzinfo), text))
     return found
 
 

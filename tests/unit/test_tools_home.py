@@ -1,0 +1,215 @@
+"""Devices of the home: which is meant, what can be set, what is written down, and which doors ask."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hearth.config import parse_settings
+from hearth.errors import Ambiguous, ConfigError, NotFound, ToolError
+from hearth.functions import to_plain
+from hearth.guard.policy import Policy, Rule
+from hearth.protocols import CallContext
+from hearth.testing import InMemoryWorkspace, check_tool, make_call
+from hearth.tools.devices import NOT_CONNECTED, STATE_FILE, entities
+from hearth.tools.home import (
+    TOOLS,
+    close_blinds,
+    device_state,
+    list_devices,
+    lock_door,
+    open_blinds,
+    set_brightness,
+    set_temperature,
+    set_volume,
+    start_scene,
+    turn_off,
+    turn_on,
+    unlock_door,
+)
+
+DEVICES = [
+    {"name": "ceiling lamp", "room": "kitchen", "kind": "lamp"},
+    {"name": "reading lamp", "room": "living room", "kind": "lamp"},
+    {"name": "floor lamp", "room": "living room", "kind": "lamp"},
+    {"name": "coffee machine", "room": "kitchen", "kind": "plug"},
+    {"name": "radiator", "room": "bathroom", "kind": "heating"},
+    {"name": "radiator", "room": "living room", "kind": "heating"},
+    {"name": "radio", "room": "kitchen", "kind": "speaker"},
+    {"name": "shutters", "room": "living room", "kind": "blinds"},
+    {"name": "front door", "room": "hall", "kind": "lock"},
+    {"name": "garage door", "room": "garage", "kind": "door"},
+]
+SCENE = {"movie night": {"floor lamp": 20, "ceiling lamp": "off", "shutters": "closed", "front door": "locked"}}
+
+
+@pytest.fixture
+def call() -> CallContext:
+    return make_call(settings={"home": {"device": DEVICES, "scene": SCENE}})  # type: ignore[dict-item]
+
+
+def state(call: CallContext) -> Any:
+    return json.loads(call.workspace.read(STATE_FILE))
+
+
+def names(found: Any) -> list[str]:
+    return [f"{one.room}/{one.name}" for one in found]
+
+
+ARGUMENTS: Mapping[str, Mapping[str, object]] = {
+    "list_devices": {"room": "kitchen"},
+    "set_brightness": {"device": "floor lamp", "percent": 40},
+    "set_temperature": {"temperature": 21, "device": "bathroom"},
+    "set_volume": {"device": "kitchen radio", "percent": 20},
+    "open_blinds": {"device": "shutters", "percent": 50},
+    "close_blinds": {},
+    "lock_door": {"device": "front door"},
+    "unlock_door": {"device": "front door"},
+    "start_scene": {"scene": "movie night"},
+}
+
+
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: str(tool.spec.name))
+def test_the_contract(tool: Any, call: CallContext) -> None:
+    arguments = ARGUMENTS.get(tool.spec.name, {"device": "kitchen lamp"})
+    check_tool(tool, arguments, call)
+    assert tool.spec.domain == "home"
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("ceiling lamp", ["kitchen/ceiling lamp"]),
+        ("the kitchen light", ["kitchen/ceiling lamp"]),
+        ("lights in the living room", ["living room/reading lamp", "living room/floor lamp"]),
+        ("all lights", ["kitchen/ceiling lamp", "living room/reading lamp", "living room/floor lamp"]),
+        ("Floor Lamp", ["living room/floor lamp"]),
+        ("everything in the kitchen", ["kitchen/ceiling lamp", "kitchen/coffee machine", "kitchen/radio"]),
+        ("radio", ["kitchen/radio"]),
+    ],
+)
+def test_which_device_is_meant(call: CallContext, said: str, meant: list[str]) -> None:
+    assert names(turn_on(call, said)) == meant
+
+
+def test_one_of_several_is_asked_about(call: CallContext) -> None:
+    with pytest.raises(Ambiguous, match="reading lamp"):
+        turn_off(call, "lamp")
+    assert not call.workspace.exists(STATE_FILE)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "told"),
+    [
+        (turn_on, {"device": "toaster"}, "no device is called 'toaster'"),
+        (turn_on, {"device": "front door"}, "cannot be set that way"),
+        (set_brightness, {"device": "floor lamp", "percent": 120}, "expected 0 to 100"),
+        (set_temperature, {"temperature": 70}, "expected 5 to 30"),
+        (set_volume, {"device": "floor lamp", "percent": 10}, "cannot be set that way"),
+        (open_blinds, {"device": "garage door"}, "is a door"),
+        (list_devices, {"room": "attic"}, "there are some in"),
+        (start_scene, {"scene": "party"}, "'movie night'"),
+        (unlock_door, {"device": "shutters"}, "cannot be set that way"),
+    ],
+)
+def test_what_cannot_be_done_says_why(call: CallContext, tool: Any, arguments: Mapping[str, object], told: str) -> None:
+    with pytest.raises(ToolError, match=told):
+        tool.call(arguments, call)
+    assert not call.workspace.exists(STATE_FILE)
+
+
+def test_states_are_kept_and_told(call: CallContext) -> None:
+    assert device_state(call, "floor lamp")[0].state == "not known"
+    assert set_brightness(call, "floor lamp", 40)[0].state == "on, 40 % bright"
+    assert turn_off(call, "floor lamp")[0].state == "off"
+    assert turn_on(call, "floor lamp")[0].state == "on, 40 % bright"
+    assert [one.state for one in set_temperature(call, 21)] == ["on, 21 °C", "on, 21 °C"]
+    assert open_blinds(call, percent=30)[0].state == "30 % open"
+    assert close_blinds(call)[0].state == "closed"
+    assert lock_door(call, "front door")[0].state == "locked"
+    assert unlock_door(call, "garage door")[0].state == "open"
+    assert lock_door(call, "garage door")[0].state == "closed"
+    assert state(call)["living room/floor lamp"] == {"is_on": True, "brightness": 40}
+
+
+def test_it_is_said_that_nothing_is_connected(call: CallContext) -> None:
+    turn_on(call, "floor lamp")
+    start_scene(call, "movie night")
+    assert set(call.notices) == {NOT_CONNECTED}
+    device_state(call, "floor lamp")
+    assert len(call.notices) == 1
+
+
+def test_a_scene_sets_what_was_laid_down(call: CallContext) -> None:
+    assert start_scene(call, "the movie night scene").name == "movie night"
+    assert state(call) == {
+        "living room/floor lamp": {"is_on": True, "brightness": 20},
+        "kitchen/ceiling lamp": {"is_on": False},
+        "living room/shutters": {"position": 0},
+        "hall/front door": {"is_locked": True},
+    }
+
+
+@pytest.mark.parametrize("value", ["open", "unlocked", "purple", True])
+def test_no_scene_opens_a_door(value: object) -> None:
+    scene = {"visitors": {"garage door": value}}
+    call = make_call(settings={"home": {"device": DEVICES, "scene": scene}})  # type: ignore[dict-item]
+    with pytest.raises(ToolError, match="no door is opened by a scene"):
+        start_scene(call, "visitors")
+
+
+def test_unlocking_asks_and_a_rule_of_the_owners_may_allow_it() -> None:
+    specs = {tool.spec.name: tool.spec for tool in TOOLS}
+    unlock = specs["unlock_door"]
+    assert unlock.effect == "send"
+    assert Policy().rule_tool(unlock).verdict == "ask"
+    assert Policy({"unlock_door": Rule("allow")}).rule_tool(unlock).verdict == "allow"
+    assert Policy({"unlock_door": Rule("deny")}).rule_tool(unlock).verdict == "deny"
+    assert Policy().rule_tool(specs["device_state"]).verdict == "allow"
+
+
+def test_without_devices_it_says_how_to_name_them() -> None:
+    with pytest.raises(NotFound, match=r"\[\[home.device\]\]"):
+        turn_on(make_call(), "lamp")
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"a": 3}', "[" * 5000])
+def test_a_spoilt_state_file_is_named_and_left_alone(text: str) -> None:
+    workspace = InMemoryWorkspace({STATE_FILE: text})
+    call = make_call(settings={"home": {"device": DEVICES}}, workspace=workspace)  # type: ignore[dict-item]
+    with pytest.raises(ToolError, match="mend it, or delete it"):
+        turn_on(call, "floor lamp")
+    assert workspace.read(STATE_FILE) == text.encode()
+
+
+def test_settings_name_devices_and_scenes() -> None:
+    text = (
+        '[[home.device]]\nname = "floor lamp"\nroom = "den"\nkind = "lamp"\n[home.scene.evening]\n"floor lamp" = 30\n'
+    )
+    settings = parse_settings(text, Path("hearth.toml"))
+    call = make_call(settings=settings.for_tools({}))
+    assert to_plain(start_scene(call, "evening")) == {
+        "name": "evening",
+        "text": "evening: floor lamp (den): on, 30 % bright",
+    }
+    assert [(one.name, one.kind) for one in entities(settings.for_tools({})["home"])] == [
+        ("den", "room"),
+        ("floor lamp", "device"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('[[home.device]]\nname = "x"\nkind = "rocket"\n', "kind"),
+        ('[[home.device]]\nkind = "lamp"\n', "missing"),
+        ('[[home.device]]\nname = "x"\nkind = "lamp"\n[[home.device]]\nname = "X"\nkind = "plug"\n', "twice"),
+    ],
+)
+def test_settings_that_are_wrong_are_named(text: str, told: str) -> None:
+    with pytest.raises(ConfigError, match=told):
+        parse_settings(text, Path("hearth.toml"))
