@@ -2,10 +2,11 @@
 
     python -m benchmarks.video_index          writes benchmarks/results/video_index.json
 
-The clip (`media/one-by-one-person-detection.mp4` under HEARTH_DATA) is looked at by the shipped experts; "× real time"
-counts CPU seconds of this process, so that it is that of one core however busy the machine is. The day is 24 recordings
-of an hour in a drawn room in which somebody is in view two thirds of the time, looked at by experts that know its
-colours: what is measured there is everything but the models. The memory is that of a process of its own for each.
+The clip (`media/one-by-one-person-detection.mp4` under HEARTH_DATA), four times over in one file, is looked at by the
+shipped experts; "× real time" counts CPU seconds of this process, so that it is that of one core however busy the
+machine is. The day is 24 recordings of an hour in a drawn room in which somebody is in view two thirds of the time,
+looked at by experts that know its colours: what is measured there is everything but the models. The memory is that of a
+process of its own for each.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 CLIP = "media/one-by-one-person-detection.mp4"
 SEED = 7
+N_TIMES = 4
 N_HOURS = 24
 N_QUESTIONS = 100
 START = dt.datetime(2026, 11, 19, tzinfo=dt.UTC)
@@ -84,10 +86,9 @@ def measure_clip() -> dict[str, object]:
     decoding_cpu_s = time.process_time() - cpu
     with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder) / "hearth.db") as store:
         library = Library(store, EventMemory(store), parse_settings("", Path("hearth.toml")))
-        library.kept.add(path, "hall", start=START)
+        library.kept.add(_repeated(path, Path(folder) / "clip.mp4"), "hall", start=START)
         wall, cpu = time.perf_counter(), time.process_time()
-        for _ in library.looked_at(library.kept.all(), threading.Event()):
-            pass
+        resident = [_resident_mb() for _ in library.looked_at(library.kept.all(), threading.Event())]
         wall_s, cpu_s = time.perf_counter() - wall, time.process_time() - cpu
         (kept,) = library.kept.all()
         before = time.perf_counter()
@@ -99,16 +100,36 @@ def measure_clip() -> dict[str, object]:
         "data_sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
         "duration_s": round(kept.duration_s, 1),
         "size": f"{kept.width}x{kept.height}",
-        "n_frames": n_frames,
-        "decoding_cpu_s": round(decoding_cpu_s, 2),
+        "n_frames_of_one": n_frames,
+        "decoding_one_cpu_s": round(decoding_cpu_s, 2),
         "looking_cpu_s": round(cpu_s, 2),
         "looking_wall_s": round(wall_s, 2),
         "times_real_time_on_one_core": round(kept.duration_s / cpu_s, 2),
         "n_sightings": len(_numbers(seen)),
         "question_ms": round(question_ms, 1),
         "index_mb_per_hour": round(n_bytes / kept.duration_s * 3600 / 1e6, 2),
+        "rss_after_each_minute_mb": resident,
         "peak_rss_mb": _peak_mb(),
     }
+
+
+def _repeated(path: Path, target: Path) -> Path:
+    """The clip `N_TIMES` over in one file, its packets as they are."""
+    import av
+
+    with av.open(str(target), "w") as out:
+        stream, shift = None, 0
+        for _ in range(N_TIMES):
+            with av.open(str(path)) as container:
+                source = container.streams.video[0]
+                stream = stream or out.add_stream_from_template(source)
+                for packet in container.demux(source):
+                    if packet.dts is None or packet.pts is None:
+                        continue
+                    packet.pts, packet.dts, packet.stream = packet.pts + shift, packet.dts + shift, stream
+                    out.mux(packet)
+                shift += source.duration or 0
+    return target
 
 
 def _numbers(seen: Sequence[Sighting]) -> set[str]:
