@@ -33,7 +33,8 @@ from hearth.errors import RequestError, StoreError, StoreFullError
 class Ran:
     """What a run of a job came to."""
 
-    rows: list[Row] = field(default_factory=list)
+    by_number: dict[int, Row] = field(default_factory=dict)
+    """Cases that are done."""
     failed: dict[str, str] = field(default_factory=dict)
     """Why, by case."""
     faults: dict[str, list[str]] = field(default_factory=dict)
@@ -42,6 +43,11 @@ class Ran:
     was_stopped: bool = False
     selected: Path | None = None
     """The file of the selected results, once there is one."""
+
+    @property
+    def rows(self) -> list[Row]:
+        """In the job's order, whichever ended first."""
+        return [self.by_number[number] for number in sorted(self.by_number)]
 
 
 # ── The job ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -77,7 +83,7 @@ def run_job(job: Job, checked: Checked, engine: Engine, *, seed: int, resumes: b
     finally:
         events.close()  # type: ignore[attr-defined]
         for case in waiting:
-            if _key(case) not in ran.failed and not any(row.url == str(case.folder) for row in ran.rows):
+            if _key(case) not in ran.failed and case.number not in ran.by_number:
                 _take(case, Event(case, has_ended=True, fault="it was not run"), ran)
     _save(job, ran)
     record.finish(ran)
@@ -105,23 +111,21 @@ def _take(case: Case, event: Event, ran: Ran) -> None:
     if outcome.faults:
         ran.faults[key] = outcome.faults
     modules = case.algorithm.modules
-    ran.rows.append(
-        Row(
-            case.algorithm.name,
-            case.algorithm.paradigm,
-            outcome.metrics,
-            {m.type: m.name for m in modules},
-            {f"{m.type}-{name}": str(value) for m in modules for name, value in m.hyperparameters.items()},
-            outcome.at,
-            str(case.folder),
-        )
+    ran.by_number[case.number] = Row(
+        case.algorithm.name,
+        case.algorithm.paradigm,
+        outcome.metrics,
+        {m.type: m.name for m in modules},
+        {f"{m.type}-{name}": str(value) for m in modules for name, value in m.hyperparameters.items()},
+        outcome.at,
+        str(case.folder),
     )
 
 
 def _told(case: Case, ran: Ran) -> str:
     if _key(case) in ran.failed:
         return f"failed {ran.failed[_key(case)]}; see {case.folder / 'log.txt'}"
-    metrics = ran.rows[-1].metrics
+    metrics = ran.by_number[case.number].metrics
     shown = ", ".join(f"{k} {_short(v)}" for k, v in metrics.items() if not isinstance(v, dict | list))
     return f"{shown}{'; ' + '; '.join(ran.faults[_key(case)]) if _key(case) in ran.faults else ''}"
 
