@@ -445,6 +445,32 @@ MIGRATIONS: tuple[str, ...] = (
         jpeg BLOB NOT NULL
     );
     CREATE INDEX sighting_thumbnail_sighting ON sighting_thumbnail (sighting);
+
+    CREATE TABLE listened_chunk (
+        recording INTEGER NOT NULL REFERENCES recording (number) ON DELETE CASCADE,
+        chunk INTEGER NOT NULL,
+        state TEXT NOT NULL,
+        PRIMARY KEY (recording, chunk)
+    );
+    CREATE TABLE utterance (
+        number INTEGER PRIMARY KEY,
+        recording INTEGER NOT NULL REFERENCES recording (number) ON DELETE CASCADE,
+        start_s REAL NOT NULL,
+        end_s REAL NOT NULL,
+        text TEXT NOT NULL,
+        score REAL NOT NULL
+    );
+    CREATE INDEX utterance_recording ON utterance (recording, start_s);
+    CREATE TABLE sound_event (
+        number INTEGER PRIMARY KEY,
+        recording INTEGER NOT NULL REFERENCES recording (number) ON DELETE CASCADE,
+        chunk INTEGER NOT NULL,
+        name TEXT NOT NULL,
+        start_s REAL NOT NULL,
+        end_s REAL NOT NULL,
+        score REAL NOT NULL
+    );
+    CREATE INDEX sound_event_recording ON sound_event (recording, start_s);
     """,
 )
 """Schema changes, first to last; a file's `user_version` says how many it has. Never edit one that was released."""
