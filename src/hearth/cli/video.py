@@ -19,6 +19,9 @@ from hearth.cli.remembered import Opened, opened, period, width
 from hearth.terminal import clean, short
 
 if TYPE_CHECKING:
+    from click._termui_impl import ProgressBar
+
+    from hearth.footage.indexing import Progress
     from hearth.footage.library import Library
     from hearth.footage.recordings import Kept
     from hearth.protocols import Sighting
@@ -117,15 +120,10 @@ def index(invocation: Invocation, ids: tuple[str, ...], room: str, tells_anew: b
     faults: dict[str, str] = {}
     with _library(invocation) as (at, library):
         chosen = [library.kept.one(id) for id in ids] or list(library.kept.between(room, None, None))
-        total_s = sum(kept.duration_s for kept in chosen)
         n_before = _n_seen(library, chosen)
-        with _bar(total_s) as bar:
-            for progress in library.looked_at(chosen, threading.Event()):
-                if progress.fault:
-                    faults[progress.recording] = progress.fault
-                if bar is not None:
-                    bar.length = max(1, round(progress.total_s))
-                    bar.update(round(progress.done_s) - bar.pos)
+        for progress in _shown(library.looked_at(chosen, threading.Event())):
+            if progress.fault:
+                faults[progress.recording] = progress.fault
         for _ in library.told_anew() if tells_anew else ():
             pass
         library.tend(at.now)
@@ -161,6 +159,8 @@ def show(
             end = period(until, at)[1]
         if not start < end:
             raise click.UsageError(f"nothing lies between {start:%Y-%m-%d %H:%M} and {end:%Y-%m-%d %H:%M}")
+        for _ in _shown(library.looking(room, start, end, threading.Event())):
+            pass
         seen = library.doing([one.id for one in library.people(room, start, end, threading.Event())])
         drawn = library.pictures([one.id for one in seen], shows_strangers=strangers) if pictures else ()
         files = [*drawn, library.timeline(seen)] if drawn else []
@@ -221,6 +221,7 @@ def forget(invocation: Invocation, ids: tuple[str, ...], yes: bool, as_json: boo
 
 @contextlib.contextmanager
 def _library(invocation: Invocation) -> Iterator[tuple[Opened, Library]]:
+    from hearth.footage.indexing import Progress
     from hearth.footage.library import Library
     from hearth.memory.events import EventMemory
 
@@ -288,11 +289,16 @@ def _seen_json(one: Sighting) -> dict[str, object]:
     }
 
 
-@contextlib.contextmanager
-def _bar(total_s: float) -> Iterator[click._termui_impl.ProgressBar[int] | None]:
-    """A bar of seconds of film on standard error, where a person waits."""
+def _shown(looking: Iterator[Progress]) -> Iterator[Progress]:
+    """The same, with a bar of seconds of film on standard error where a person waits."""
     if not sys.stderr.isatty():
-        yield None
+        yield from looking
         return
-    with click.progressbar(length=max(1, round(total_s)), label="Looking", file=sys.stderr) as bar:
-        yield bar
+    bar: ProgressBar[int] | None = None
+    for progress in looking:
+        if bar is None:
+            bar = click.progressbar(length=max(1, round(progress.total_s)), label="Looking", file=sys.stderr)
+        bar.update(round(progress.done_s) - bar.pos)
+        yield progress
+    if bar is not None:
+        bar.render_finish()

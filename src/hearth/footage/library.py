@@ -143,18 +143,10 @@ class Library:
             ToolError: No recording of that time can be read, or the experts are not installed.
             CancelledError: `cancelled` was set; what was looked at so far is kept.
         """
+        for _ in self.looking(room, start, end, cancelled):
+            pass
         asked = [(kept, kept.chunks_between(start, end)) for kept in self.kept.between(room, start, end)]
-        missing, n_forgotten = self._missing(asked)
-        faults = {}
-        if missing:
-            try:
-                for progress in self._indexed(missing, cancelled):
-                    if progress.fault:
-                        faults[progress.recording] = progress.fault
-            except MissingExtraError as error:
-                raise ToolError(str(error)) from None
-        if faults and len(faults) == len(asked):
-            raise ToolError("; ".join(faults.values()))
+        _, n_forgotten = self._missing(asked)
         parts = [part for kept, _ in asked for part in self.sightings.between(kept, start, end)]
         if not parts and n_forgotten and n_forgotten == sum(len(chunks) for _, chunks in asked):
             raise NotFound(
@@ -162,6 +154,23 @@ class Library:
             )
         parts.sort(key=lambda part: (part.start, part.number))
         return tuple(_sighting(part) for part in parts)
+
+    def looking(
+        self, room: str, start: dt.datetime, end: dt.datetime, cancelled: threading.Event
+    ) -> Iterator[Progress]:
+        """Look at what of a time was not looked at yet, minute by minute. Raises: As `people`."""
+        asked = [(kept, kept.chunks_between(start, end)) for kept in self.kept.between(room, start, end)]
+        missing, _ = self._missing(asked)
+        faults = {}
+        try:
+            for progress in self._indexed(missing, cancelled) if missing else ():
+                if progress.fault:
+                    faults[progress.recording] = progress.fault
+                yield progress
+        except MissingExtraError as error:
+            raise ToolError(str(error)) from None
+        if faults and len(faults) == len(asked):
+            raise ToolError("; ".join(faults.values()))
 
     def _missing(self, asked: Sequence[tuple[Kept, range]]) -> tuple[list[tuple[Kept, range]], int]:
         """What was not looked at yet, and how many minutes were forgotten."""
