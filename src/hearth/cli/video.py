@@ -221,7 +221,6 @@ def forget(invocation: Invocation, ids: tuple[str, ...], yes: bool, as_json: boo
 
 @contextlib.contextmanager
 def _library(invocation: Invocation) -> Iterator[tuple[Opened, Library]]:
-    from hearth.footage.indexing import Progress
     from hearth.footage.library import Library
     from hearth.memory.events import EventMemory
 
