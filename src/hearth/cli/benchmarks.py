@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from hearth.cli.jobs import run_job
+from hearth.cli.jobs import run_job, score
 from hearth.errors import RequestError
 from hearth.terminal import clean
 
@@ -283,3 +283,4 @@ def recall(data: Path | None, prefeval: Path | None, out: Path) -> None:
 
 
 bench.add_command(run_job)
+bench.add_command(score)

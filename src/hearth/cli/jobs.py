@@ -139,3 +139,39 @@ def _ray(jobs: int, limit: float, seed: int, network: bool) -> Engine:
     except ImportError:
         raise MissingExtraError("the engine 'ray'", "pip install 'hearth-agent[ray]'") from None
     return RayEngine(jobs, limit, seed, network=network, address=os.environ.get("RAY_ADDRESS", ""))
+
+
+@click.command()
+@click.option("--predicted", type=_FILE, required=True, metavar="JSONL", help="Plans to judge.")
+@click.option("--gold", type=_FILE, required=True, metavar="JSONL", help="The right ones, with the same ids.")
+@click.option("--tools", type=_FILE, required=True, metavar="JSON", help="The tools of both.")
+@click.option("--graph", type=_FILE, metavar="JSON", help="Links that exist; others count as invented.")
+@click.option("--json", "out", type=_FILE, required=True, metavar="OUT", help="Where the result goes.")
+@click.option("--similarity", is_flag=True, help="Compare steps by their embeddings too.")
+@click.option("--strict", is_flag=True, help="Stop at the first line that cannot be used.")
+def score(
+    predicted: Path, gold: Path, tools: Path, graph: Path | None, out: Path, similarity: bool, strict: bool
+) -> int:
+    """Judge a file of plans, whoever made it, by all metrics of plans.
+
+    Three groups (task decomposition, tool invocation, parameter prediction), and all of TaskBench's as its own program
+    counts them. A request without a plan counts as an empty one. Exit code 6: some lines could not be used.
+    """
+    from hearth import config
+    from hearth.bench.record import check_writable, write_json
+    from hearth.bench.scoring import score_file, score_lines
+
+    check_writable(out)
+    encoder = None
+    if similarity:
+        from hearth.models.encoder import MiniLMEncoder
+
+        encoder = MiniLMEncoder.open(config.cache_folder(os.environ))
+    document = score_file(predicted, gold, tools, graph, encoder=encoder, is_strict=strict)
+    write_json(out, document)
+    faults = document["faults"]
+    assert isinstance(faults, list)
+    for fault in faults[:_N_NAMED]:
+        click.echo(clean(f"passed over: {fault}"), err=True)
+    click.echo(clean("\n".join([*score_lines(document), "", f"written to {out}"])))
+    return 6 if faults else 0
