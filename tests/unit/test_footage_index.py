@@ -103,6 +103,16 @@ def test_names_are_those_of_the_people_enrolled_now(home: Library, store: Store)
     assert [one.name for one in home.named(ids)] == ["", "Ben", "", ""]
 
 
+def test_two_who_cross_keep_their_names(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(indexing, "frames", room.drawn((Walk(RED, 5, 45), Walk(GREEN, 15, 35)), 60.0))
+    room.put_recording(store, tmp_path / "kitchen.mp4", duration_s=60.0)
+    room.enroll(store, "Anna", RED)
+    room.enroll(store, "Ben", GREEN)
+    home = room.library(store)
+    ids = [one.id for one in home.people("kitchen", START, at(60), NEVER)]
+    assert [one.name for one in home.named(ids)] == ["Anna", "Ben"]
+
+
 def test_activities_are_stretches_joined_over_borders(home: Library) -> None:
     ids = [one.id for one in home.people("kitchen", START, at(180), NEVER)]
     done = home.doing(ids)
