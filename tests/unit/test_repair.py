@@ -34,6 +34,8 @@ SPECS = {
         ToolSpec("ask_server", "Find events on the server.", (QUERY,), "list[Event]", EVENT),
         ToolSpec("move_event", "Move.", (Parameter("event", "EventId"), DATES[0]), "Event", EVENT, effect="change"),
         ToolSpec("add_note", "Add a note.", (Parameter("text", "text"),), "text", effect="change"),
+        ToolSpec("find_video", "Find video.", DATES, "Video", {"id": "VideoId"}, source="sensor"),
+        ToolSpec("see", "See.", (Parameter("video", "VideoId"),), "list[Sighting]", source="sensor"),
         ToolSpec("find_contact", "Find a contact.", (Parameter("name", "PersonName"),), "Contact", {"id": "ContactId"}),
     )
 }
@@ -114,6 +116,11 @@ def test_a_reading_tool_that_says_itself_that_it_found_nothing_is_repeated() -> 
     repaired = repairer().repair(REQUEST, CONTEXT, plan, (failed(0, "NotFound"), skipped(1)), SPECS)
     assert repaired is not None
     assert [(s.tool, s.replaces) for s in repaired.steps[2:]] == [("next_event", 0), ("add_note", 1)]
+
+
+def test_what_was_recorded_at_another_time_is_no_answer() -> None:
+    plan = Plan((Step("find_video", {"start": START}), Step("see", {"video": Ref(0, ("id",))})))
+    assert repairer().repair(REQUEST, CONTEXT, plan, (failed(0, "NotFound"), skipped(1)), SPECS) is None
 
 
 def test_a_search_is_widened_only_once() -> None:

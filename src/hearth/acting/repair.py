@@ -205,7 +205,12 @@ def _empty_search(
 
 
 def _relaxed(step: Step, spec: ToolSpec) -> Step | None:
-    """The search without its range of dates, or else with a shorter query; None when it has neither."""
+    """The search without its range of dates, or else with a shorter query; None when it has neither.
+
+    What a sensor saw is asked for by its time: of another time it would be another answer.
+    """
+    if spec.source == "sensor":
+        return None
     dates = [
         p.name
         for p in spec.parameters

@@ -1,0 +1,56 @@
+"""The composed clip: its script is its truth; it is the same each time; without the extra the demo says so."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from hearth.config import Settings
+from hearth.demo import clip
+from hearth.demo.clip import DURATION_S, compose_clip, portraits
+from hearth.demo.filming import add_video
+from hearth.errors import MissingExtraError
+from hearth.testing import FIXED_NOW
+
+needs_extra = pytest.mark.skipif(
+    importlib.util.find_spec("av") is None or importlib.util.find_spec("skimage") is None,
+    reason="needs the extra `video`: make video",
+)
+
+
+def test_the_truth_lies_within_the_clip() -> None:
+    found = [clip._seen(walk, 190) for walk in clip._SCRIPT]
+    assert {one.name for one in found} == {"Eileen", "Grace"}
+    assert all(0 < one.start_s < one.end_s < DURATION_S for one in found)
+
+
+def test_without_the_extra_video_is_left_out_and_how_to_have_it_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(*_: object) -> Path:
+        raise MissingExtraError("the demo home's video", "pip install this")
+
+    monkeypatch.setattr(clip, "carried_file", missing)
+    with pytest.raises(MissingExtraError, match="pip install"):
+        compose_clip(tmp_path)
+
+    said, has_video = add_video(cast(Any, SimpleNamespace(settings=Settings())), tmp_path / "r", FIXED_NOW, None)
+    assert not has_video
+    assert "left out" in said
+    assert "pip install" in said
+
+
+@needs_extra
+def test_it_is_composed_with_its_truth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clip, "DURATION_S", 6)
+    monkeypatch.setattr(clip, "_SCRIPT", clip._SCRIPT[:1])
+    made = compose_clip(tmp_path)
+    assert made.path.stat().st_size > 10_000
+    truth = json.loads((tmp_path / "clip.json").read_text())
+    assert truth["present"] == [{"name": "Eileen", "start_s": 5.5, "end_s": 5.9}]
+    assert set(made.portraits) == set(portraits()) == {"Eileen", "Grace"}
