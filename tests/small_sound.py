@@ -21,7 +21,7 @@ def noise(length_s: float, level_db: float, rng: np.random.Generator) -> Samples
     white = rng.standard_normal(int(length_s * SAMPLES_PER_S))
     spectrum = np.fft.rfft(white) / np.sqrt(np.maximum(1.0, np.arange(len(white) // 2 + 1) / 40))
     shaped = np.fft.irfft(spectrum, len(white))
-    return (shaped / shaped.std() * 10 ** (level_db / 20)).astype(np.float32)
+    return np.asarray(shaped / shaped.std() * 10 ** (level_db / 20), dtype=np.float32)
 
 
 def knocking(rng: np.random.Generator, n_strokes: int = 3) -> Wave:
@@ -36,7 +36,7 @@ def knocking(rng: np.random.Generator, n_strokes: int = 3) -> Wave:
         stroke = tones + rng.standard_normal(len(t)) * np.exp(-t / 0.004)
         first = int(k * pace_s * rng.uniform(0.95, 1.05) * SAMPLES_PER_S)
         wave[first : first + len(t)] += stroke * rng.uniform(0.7, 1.0)
-    return wave / np.abs(wave).max()
+    return np.asarray(wave / np.abs(wave).max())
 
 
 def ringing(rng: np.random.Generator, kind: str = "") -> Wave:

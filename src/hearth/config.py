@@ -435,6 +435,8 @@ class Video(_Table):
     """What tells faces apart is kept so many days: for so long somebody can be named who is enrolled later."""
     keep_sightings_days: int = Field(default=365, ge=1)
     """Who was seen, when, where and doing what, is kept so many days."""
+    keep_heard_days: int = Field(default=90, ge=1)
+    """What was said and heard is kept so many days; after that it is not listened for again."""
 
 
 class HomeDevice(_Table):

@@ -254,8 +254,43 @@ class Sighting:
     activity_confidence: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class Said:
+    """Something said within hearing of a camera, as a recogniser understood it."""
+
+    text: str
+    start: dt.datetime
+    end: dt.datetime
+    room: str
+    confidence: float
+    """That the words are right, on average; in [0, 1]."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """A sound within hearing of a camera."""
+
+    name: str
+    """`silence`, `speech`, `loud`, `knock`, `ring`."""
+    start: dt.datetime
+    end: dt.datetime
+    room: str
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenLine:
+    """A line of writing in a picture."""
+
+    text: str
+    confidence: float
+    """In [0, 1]."""
+
+
 class Footage(Protocol):
-    """Home video as tools see it. Whatever is asked about a time that was not looked at yet is looked at first."""
+    """Home video as tools see it, and the eyes and ears it is understood with.
+
+    Whatever is asked about a time that was not looked at or listened to yet is looked at or listened to first.
+    """
 
     def rooms(self) -> tuple[str, ...]:
         """Rooms that have a camera."""
@@ -302,6 +337,26 @@ class Footage(Protocol):
 
     def timeline(self, sightings: Sequence[Sighting]) -> str:
         """File with a picture of who was where when, doing what."""
+        ...
+
+    def said(self, room: str, start: dt.datetime, end: dt.datetime, cancelled: threading.Event) -> tuple[Said, ...]:
+        """Everything said between two times, whole where it reaches beyond them, in order; by whom is not known.
+
+        Raises:
+            As `people`. Recordings without sound hold nothing.
+        """
+        ...
+
+    def heard(self, room: str, start: dt.datetime, end: dt.datetime, cancelled: threading.Event) -> tuple[Heard, ...]:
+        """Sounds between two times, cut to them, in order. Raises: As `people`."""
+        ...
+
+    def writing(self, picture: bytes) -> tuple[WrittenLine, ...]:
+        """What is written in the picture that a file holds, from the top down.
+
+        Raises:
+            ToolError: It is no picture that can be read, or the reader is not installed.
+        """
         ...
 
 

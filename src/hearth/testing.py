@@ -38,16 +38,19 @@ from hearth.protocols import (
     Footage,
     Found,
     Given,
+    Heard,
     Memory,
     MemoryHit,
     Planner,
     Recalled,
     Recording,
     Reply,
+    Said,
     Sighting,
     Teacher,
     Tool,
     Workspace,
+    WrittenLine,
 )
 from hearth.sandbox import N_MAX_NAME_BYTES, folder_parts, path_parts
 from hearth.types import Context, Label, Plain, Plan, Refusal, Request, Ruling, ToolSpec
@@ -205,7 +208,16 @@ class ScriptedFootage:
     drawn. Pictures are names of files that are not there.
     """
 
-    def __init__(self, recordings: Sequence[Recording] = (), sightings: Sequence[Sighting] = ()) -> None:
+    def __init__(
+        self,
+        recordings: Sequence[Recording] = (),
+        sightings: Sequence[Sighting] = (),
+        *,
+        said: Sequence[Said] = (),
+        heard: Sequence[Heard] = (),
+        lines: Sequence[WrittenLine] = (),
+    ) -> None:
+        self._said, self._heard, self._lines = tuple(said), tuple(heard), tuple(lines)
         self._recordings = tuple(sorted(recordings, key=lambda one: (one.start, one.id)))
         self._sightings = tuple(sorted(sightings, key=lambda one: (one.start, one.id)))
         self._cut: dict[str, Sighting] = {one.id: one for one in self._sightings}
@@ -260,6 +272,29 @@ class ScriptedFootage:
 
     def timeline(self, sightings: Sequence[Sighting]) -> str:
         return f"/pictures/timeline-{len(sightings)}.png"
+
+    def said(self, room: str, start: dt.datetime, end: dt.datetime, cancelled: threading.Event) -> tuple[Said, ...]:
+        if cancelled.is_set():
+            raise CancelledError("stopped while listening to video")
+        self.recordings(room)
+        return tuple(
+            one for one in self._said if one.room == (room or one.room) and one.end > start and one.start < end
+        )
+
+    def heard(self, room: str, start: dt.datetime, end: dt.datetime, cancelled: threading.Event) -> tuple[Heard, ...]:
+        if cancelled.is_set():
+            raise CancelledError("stopped while listening to video")
+        self.recordings(room)
+        return tuple(
+            dataclasses.replace(one, start=max(one.start, start), end=min(one.end, end))
+            for one in self._heard
+            if one.room == (room or one.room) and one.end > start and one.start < end
+        )
+
+    def writing(self, picture: bytes) -> tuple[WrittenLine, ...]:
+        if not picture:
+            raise ToolError("the file is empty; expected a picture")
+        return self._lines
 
 
 class ScriptedPlanner:

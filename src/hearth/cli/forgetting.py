@@ -142,6 +142,8 @@ def _json(found: Found) -> dict[str, object]:
         "n_facts": len(found.attached.facts),
         "n_blobs": len(found.attached.blobs),
         "n_sightings": len(found.footage.sightings),
+        "said_in_recordings": [text for _, text in found.footage.said],
+        "n_sounds": len(found.footage.sounds),
     }
 
 
@@ -150,6 +152,7 @@ def _show(found: Found) -> None:
         ("demonstration", [(entry.id, entry.demonstration.request) for entry in found.demonstrations]),
         ("memory", list(found.events)),
         ("request", list(found.episodes)),
+        ("said", [("", text) for _, text in found.footage.said]),
     )
     for name, rows in parts:
         for id, text in rows[:_N_SHOWN]:
@@ -168,6 +171,8 @@ def _show(found: Found) -> None:
     if found.footage.sightings:
         n = len(found.footage.sightings)
         click.echo(f"  what is kept of {n} {'sighting' if n == 1 else 'sightings'} in recordings; the recordings stay")
+    if found.footage.sounds:
+        click.echo(f"  {len(found.footage.sounds)} sounds heard in recordings")
     if found.n_agreements:
         click.echo(f"  {found.n_agreements} comparisons with a teacher")
     if found.sent:
@@ -186,13 +191,14 @@ def _say(receipt: Receipt) -> None:
         (receipt.n_lines, "sentence of a summary", "sentences of summaries"),
         (receipt.n_blobs, "kept file", "kept files"),
         (receipt.n_sightings, "sighting with its faces and pictures", "sightings with their faces and pictures"),
+        (receipt.n_said, "sentence heard in recordings", "sentences heard in recordings"),
         (receipt.n_erased, "message's bytes", "messages' bytes"),
     )
     said = [f"{n} {one if n == 1 else many}" for n, one, many in counted if n]
     click.echo(f"Forgotten: {', '.join(said)}.")
     for line in receipt.rebuilt:
         click.echo(f"  rebuilt   {line}")
-    if receipt.n_sightings:
+    if receipt.n_sightings or receipt.n_said:
         click.echo("  kept      the recordings: they are your own files")
     if receipt.versions_rewritten:
         click.echo(f"  versions  {', '.join(map(str, receipt.versions_rewritten))} rewritten without it")

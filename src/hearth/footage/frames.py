@@ -137,29 +137,41 @@ def _av() -> Any:
 
 
 @contextlib.contextmanager
-def _opened(path: Path) -> Iterator[tuple[InputContainer, VideoStream]]:
+def opened_file(path: Path, what: str = "video", formats: str = FORMATS) -> Iterator[InputContainer]:
+    """A file's container, which reads from the file alone.
+
+    Raises:
+        NotFound: No such file. MissingExtraError: PyAV is not installed.
+        ToolError: It is no plain file of one of the formats; `what` was expected.
+    """
     av = _av()
     try:
         status = path.stat()
     except OSError as error:
-        raise NotFound(f"cannot read the video {str(path)!r}: {error.strerror}") from None
+        raise NotFound(f"cannot read the {what} {str(path)!r}: {error.strerror}") from None
     if not stat.S_ISREG(status.st_mode):
-        raise ToolError(f"{str(path)!r} is no plain file; expected a video file")
+        raise ToolError(f"{str(path)!r} is no plain file; expected a {what} file")
     if not status.st_size:
-        raise ToolError(f"{str(path)!r} is empty; expected a video file")
+        raise ToolError(f"{str(path)!r} is empty; expected a {what} file")
     try:
         container = av.open(
             str(path.absolute()),
-            options={"protocol_whitelist": "file", "format_whitelist": FORMATS, "max_pixels": str(MAX_PIXELS)},
+            options={"protocol_whitelist": "file", "format_whitelist": formats, "max_pixels": str(MAX_PIXELS)},
             timeout=_OPEN_S,
         )
     except (av.error.FFmpegError, OSError, ValueError) as error:
         raise ToolError(
-            f"{str(path)!r} is no video that can be read ({_said(error)}); expected a whole file of one of these: "
-            f"{FORMATS.replace(',', ', ')}"
+            f"{str(path)!r} is no {what} that can be read ({_said(error)}); expected a whole file of one of these: "
+            f"{formats.replace(',', ', ')}"
         ) from None
     with contextlib.closing(container):
-        video = [stream for stream in container.streams.video if not _is_cover(stream)]
+        yield container
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[tuple[InputContainer, VideoStream]]:
+    with opened_file(path) as container:
+        video = pictured(container)
         if not video:
             held = "sound alone" if container.streams.audio else "no pictures"
             raise ToolError(f"{str(path)!r} holds {held}; expected a video")
@@ -174,6 +186,11 @@ def _opened(path: Path) -> Iterator[tuple[InputContainer, VideoStream]]:
             )
         stream.codec_context.options = {"max_pixels": str(MAX_PIXELS)}
         yield container, stream
+
+
+def pictured(container: InputContainer) -> list[VideoStream]:
+    """Its streams of moving pictures."""
+    return [stream for stream in container.streams.video if not _is_cover(stream)]
 
 
 def _is_cover(stream: VideoStream) -> bool:

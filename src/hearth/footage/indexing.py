@@ -130,7 +130,7 @@ class Indexer:
             MissingExtraError: An expert is not installed. CancelledError: What is done is kept.
             StoreError: Nothing of the chunk at work is kept.
         """
-        with _only_one(self._store.path.with_name("video.lock"), cancelled):
+        with only_one(self._store.path.with_name("video.lock"), cancelled):
             runs = [(kept, run) for kept, chunks in wanted for run in self._missing(kept, chunks)]
             total_s = sum(_length_s(kept, run) for kept, run in runs)
             done_s = 0.0
@@ -396,7 +396,7 @@ def _length_s(kept: Kept, run: range) -> float:
 
 
 @contextlib.contextmanager
-def _only_one(path: Path, cancelled: threading.Event) -> Iterator[None]:
+def only_one(path: Path, cancelled: threading.Event) -> Iterator[None]:
     """Wait until no other thread or process looks at this home's recordings. Raises: CancelledError."""
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:

@@ -24,14 +24,15 @@ from typing import TYPE_CHECKING
 from hearth.config import Settings
 from hearth.errors import MissingExtraError, NotFound, StoreFullError, ToolError
 from hearth.memory.events import EventMemory
-from hearth.protocols import Recording, Sighting
+from hearth.protocols import Expert, Heard, Recording, Said, Sighting, WrittenLine
 from hearth.store import Store
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-    from hearth.experts.senses import Frame, Moment
+    from hearth.experts.senses import Frame, Moment, TextLine
     from hearth.footage.indexing import Experts, Progress
+    from hearth.footage.listening import Ears, Listener
     from hearth.footage.recordings import Kept, Recordings
     from hearth.footage.sightings import Part, Sightings, Stretch
 
@@ -44,17 +45,28 @@ _IN_VIEW_S = 0.75
 class Library:
     """The recordings of one home and what was seen in them."""
 
-    def __init__(self, store: Store, memory: EventMemory, settings: Settings, experts: Experts | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        memory: EventMemory,
+        settings: Settings,
+        experts: Experts | None = None,
+        *,
+        ears: Ears | None = None,
+        reader: Expert[Frame, tuple[TextLine, ...]] | None = None,
+    ) -> None:
         """Open the footage of a home.
 
         Args:
-            experts: Who looks; the shipped ones by default, made when they are needed.
+            experts, ears, reader: Who looks, listens and reads; the shipped ones by default, made when they are needed.
         """
         self._store = store
         self._memory = memory
         self._settings = settings.video
         self._zone = settings.zone
         self._experts = experts
+        self._ears = ears
+        self._reader = reader
 
     @functools.cached_property
     def kept(self) -> Recordings:
@@ -207,6 +219,46 @@ class Library:
                 found.append(_sighting(cut, with_name=True, doing=stretch))
         return tuple(found)
 
+    # ── What was heard, what is written ───────────────────────────────────────────────────────────────────
+
+    def said(self, room: str, start: dt.datetime, end: dt.datetime, cancelled: threading.Event) -> tuple[Said, ...]:
+        """Everything said between two times, whole where it reaches beyond them. Raises: As `people`."""
+        listener, recorded = self._listened(room, start, end, cancelled)
+        found = [one for kept in recorded for one in listener.said(kept, start, end)]
+        return tuple(sorted(found, key=lambda one: (one.start, one.room)))
+
+    def heard(self, room: str, start: dt.datetime, end: dt.datetime, cancelled: threading.Event) -> tuple[Heard, ...]:
+        """Sounds between two times, cut to them. Raises: As `people`."""
+        listener, recorded = self._listened(room, start, end, cancelled)
+        found = [one for kept in recorded for one in listener.heard(kept, start, end)]
+        return tuple(sorted(found, key=lambda one: (one.start, one.room, one.name)))
+
+    def _listened(
+        self, room: str, start: dt.datetime, end: dt.datetime, cancelled: threading.Event
+    ) -> tuple[Listener, tuple[Kept, ...]]:
+        """The recordings of a time, all of which was listened to."""
+        from hearth.footage.listening import Listener
+
+        self._ears = self._ears or shipped_ears()
+        listener = Listener(self._store, self._ears)
+        recorded = self.kept.between(room, start, end)
+        listener.listen_all(recorded, start, end, cancelled)
+        return listener, recorded
+
+    def writing(self, picture: bytes) -> tuple[WrittenLine, ...]:
+        """What is written in the picture that a file holds. Raises: ToolError: It is none, or cannot be read here."""
+        from hearth.footage.writing import picture as opened
+
+        frame = opened(picture)
+        if self._reader is None:
+            from hearth.experts.ocr import OcrExpert
+
+            self._reader = OcrExpert()
+        try:
+            return tuple(WrittenLine(line.text, line.box.score) for line in self._reader.look(frame))
+        except MissingExtraError as error:
+            raise ToolError(str(error)) from None
+
     # ── Pictures ──────────────────────────────────────────────────────────────────────────────────────────
 
     def pictures(self, ids: Sequence[str], *, shows_strangers: bool = False) -> tuple[str, ...]:
@@ -315,6 +367,15 @@ def shipped_experts(store: Store) -> Experts:
     from hearth.footage.indexing import Experts
 
     return Experts(PersonExpert(), IdentityExpert(), PoseExpert(), Activities(store).expert())
+
+
+def shipped_ears() -> Ears:
+    """Who listens; each loads its model when it is first used."""
+    from hearth.experts.sound import SoundExpert
+    from hearth.experts.speech import SpeechExpert
+    from hearth.footage.listening import Ears
+
+    return Ears(SpeechExpert(), SoundExpert())
 
 
 def _sighting(part: Part, *, with_name: bool = False, doing: Stretch | None = None) -> Sighting:

@@ -71,7 +71,7 @@ class Found:
     @property
     def is_empty(self) -> bool:
         found = (self.demonstrations, self.events, self.episodes, self.n_agreements, self.sent, self.attached.lines)
-        return not any((*found, self.footage.sightings))
+        return self.footage.is_empty and not any(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +111,8 @@ class Receipt:
     n_blobs: int = 0
     n_sightings: int = 0
     """Who was seen in recordings: places, faces, small pictures, activities. The recordings stay."""
+    n_said: int = 0
+    """Sentences understood in recordings."""
 
 
 # ── Finding ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -166,7 +168,7 @@ def find(
     if episode and not episodes and not held:
         raise NotFound(f"no episode {episode!r}; `hearth history` lists the ones there are")
     found = _events(store, {*events, *meant, *(id for id, _ in episodes)}, matching)
-    footage = letting_go.meant(store, {id for id, _ in found}, wanted)
+    footage = letting_go.meant(store, {id for id, _ in found}, wanted, matching)
     found = _events(store, {id for id, _ in found} | set(footage.events), "") if footage.sightings else found
     for id in events:
         if all(id != known for known, _ in found):
@@ -376,6 +378,7 @@ def _removed(
         n_lines=len(found.attached.lines),
         n_blobs=len(found.attached.blobs),
         n_sightings=len(found.footage.sightings),
+        n_said=len(found.footage.said),
     )
 
 
@@ -469,6 +472,7 @@ def _needles(found: Found) -> list[bytes]:
     texts = [entry.demonstration.request for entry in found.demonstrations]
     texts += [text for _, text in (*found.events, *found.episodes)]
     texts += found.attached.said
+    texts += [text for _, text in found.footage.said]
     return _as_sent(text for text in texts if len(text.strip()) >= _FEWEST_CHARACTERS)
 
 
@@ -487,6 +491,7 @@ def _said_by_nothing_held(store: Store, needles: Sequence[bytes]) -> list[bytes]
         "SELECT request FROM demonstration UNION ALL SELECT request FROM set_aside"
         " UNION ALL SELECT request FROM episode UNION ALL SELECT text FROM event"
         " UNION ALL SELECT text FROM summary_line UNION ALL SELECT subject || ' ' || relation || ' ' || value FROM fact"
+        " UNION ALL SELECT text FROM utterance"
     )
     held = "\n".join(row[0] for row in rows)
     whole = held.encode(errors="surrogatepass"), json.dumps(held).encode()

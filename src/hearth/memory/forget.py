@@ -67,12 +67,12 @@ def events_meant(store: Store, encoder: Encoder | None, wanted: Wanted) -> tuple
     meant = {
         row["id"]
         for row in store.query("SELECT id, at_unix_s, person, text FROM event WHERE kind <> ?", (SUMMARY,))
-        if _is_meant(wanted, row["at_unix_s"], row["person"], row["text"], row["id"] in near)
+        if is_meant(wanted, row["at_unix_s"], row["person"], row["text"], is_near=row["id"] in near)
     }
     lines = {
         (row["event"], row["place"])
         for row in store.query("SELECT event, place, at, person, text FROM summary_line")
-        if _is_meant(wanted, parse_moment(row["at"]).timestamp(), row["person"], row["text"], is_near=False)
+        if is_meant(wanted, parse_moment(row["at"]).timestamp(), row["person"], row["text"])
     }
     return meant, lines
 
@@ -89,7 +89,12 @@ def _near(store: Store, encoder: Encoder | None, topic: str) -> set[str]:
     return {row[0] for number in numbers for row in store.query("SELECT id FROM event WHERE number = ?", (number,))}
 
 
-def _is_meant(wanted: Wanted, at_unix_s: float, person: str, text: str, is_near: bool) -> bool:
+def is_meant(wanted: Wanted, at_unix_s: float, person: str, text: str, *, is_near: bool = False) -> bool:
+    """Whether something said at a time is to be forgotten: all that is given of `wanted` holds.
+
+    Args:
+        is_near: Its meaning is near the topic, whatever its words.
+    """
     if wanted.since is not None and at_unix_s < wanted.since.timestamp():
         return False
     if wanted.until is not None and at_unix_s >= wanted.until.timestamp():
