@@ -260,10 +260,10 @@ class ActivityExpert:
 
     card = ExpertCard(
         name="activity",
-        takes="a Movement: one person's boxes and poses through time, at least two moments",
+        takes="a Movement: one person's boxes and poses through time, at least two moments; measured for a minute",
         gives="an Activity for each stretch: its name, from when to when, the chance that it is right; in order",
         extra="",
-        cpu_ms=0.5,
+        cpu_ms=50.0,
         memory_bytes=2_000_000,
         cannot=(
             "It tells stand, sit, walk, wave, reach, lie and fall, and nothing that needs seeing what hands hold.",
