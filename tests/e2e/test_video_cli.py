@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import io
 import json
 import sys
 from pathlib import Path
@@ -112,6 +113,13 @@ def test_doctor_says_whether_video_can_be_looked_at(hearth: Hearth, filmed: str)
     ) in ran.out
 
 
+class Typed(io.StringIO):
+    """What somebody types at a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
 # ── With files ────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -139,7 +147,9 @@ def test_files_are_added_where_they_lie_and_each_once(hearth: Hearth, tmp_path: 
 
 
 @needs_av
-def test_what_cannot_be_added_is_said_and_the_rest_is_added(hearth: Hearth, tmp_path: Path) -> None:
+def test_what_cannot_be_added_is_said_and_the_rest_is_added(
+    hearth: Hearth, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     good = room.write_video(tmp_path / "20261119_180000.mp4", [Walk(RED, 0, 3)])
     (tmp_path / "empty.mp4").write_bytes(b"")
     ran = hearth(
@@ -152,6 +162,12 @@ def test_what_cannot_be_added_is_said_and_the_rest_is_added(hearth: Hearth, tmp_
     nameless = room.write_video(tmp_path / "clip.mkv", [Walk(GREEN, 0, 3)])
     ran = hearth("video", "add", str(nameless), "--camera", "hall")
     assert (ran.code, '--start "2026-11-19 18:00"' in ran.err) == (1, True)
+    monkeypatch.setattr(sys, "stdin", Typed("2026-11-19 17:00\n"))
+    ran = hearth("video", "add", str(nameless), "--camera", "hall")
+    assert (ran.code, "When did clip.mkv begin" in ran.err) == (0, True)
+    assert "hall  2026-11-19 17:00:00–17:00:03" in ran.out
+    monkeypatch.setattr(sys, "stdin", Typed(""))
+    assert hearth("video", "add", str(nameless), "--camera", "hall").code == 0  # known already: not asked again
     dated = room.write_video(tmp_path / "clip.mp4", [Walk(GREEN, 0, 2)], created="2026-11-19T17:00:01.000000Z")
     ran = hearth("video", "add", str(dated), "--camera", "hall", "--json")
     (row,) = json.loads(ran.out)

@@ -66,7 +66,11 @@ def add(invocation: Invocation, files: tuple[Path, ...], camera: str, room: str,
         begins = start_said(start, at.zone) if start else None
         for file in files:
             try:
-                added = library.kept.add(file, camera, room, begins)
+                said = begins
+                if said is None and sys.stdin.isatty() and library.kept.began(file) is None:
+                    asked = f"When did {clean(file.name)} begin, as in 2026-11-19 18:00?"
+                    said = start_said(click.prompt(asked, err=True), at.zone)
+                added = library.kept.add(file, camera, room, said)
             except errors.ToolError as error:
                 faults.append(error)
                 rows.append({"file": str(file), "error": str(error)})

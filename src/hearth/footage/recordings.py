@@ -162,6 +162,13 @@ class Recordings:
             )
         return Added(self.one(id), True, tuple(notes))
 
+    def began(self, path: Path) -> dt.datetime | None:
+        """When a file says that it was recorded, by its name or in itself; None: it does not. Raises: As `add`."""
+        path = path.expanduser().absolute()
+        known = self._kept("WHERE r.digest = ?", (_digest(path)[1],))
+        named = start_in_name(path.stem, self._zone)
+        return known[0].start if known else named if named is not None else probe(path).created
+
     def _known_already(self, known: Kept, path: Path, camera: str, room: str, start: dt.datetime | None) -> Added:
         if known.camera.casefold() != camera.casefold():
             raise Conflict(
