@@ -327,8 +327,8 @@ _N_HUES, _N_GREYS = 12, 5
 _CLOTHES_ODDS = 1.5
 """The most that clothes say for or against a name, in natural logarithms: four to one."""
 _CLOTHES_EVEN = 0.85
-"""So alike, clothes say nothing. Of six people in one clip, each was 0.97 to 1 like themselves, and 0.25 to 0.98 like the
-others: two in black cannot be told apart."""
+"""So alike, clothes say nothing. Of six people in one clip, each was 0.97 to 1 like themselves, and 0.25 to 0.98 like
+the others: two in black cannot be told apart."""
 
 
 def clothes(frame: Frame, box: Box) -> Vector:
