@@ -318,6 +318,18 @@ def test_a_full_disk_is_said_and_leaves_what_was_there(folder: Path, run: Run, m
     assert (folder / "workspace/single/rank/all_rank.csv").read_bytes() == before
 
 
+def test_a_case_that_cannot_write_what_came_of_it_ends_the_job(folder: Path, run: Run) -> None:
+    """A limit on the size of files stands for the disk; nothing can be logged then either."""
+    full = "        import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)) if self.mode == 'b' else 0\n"
+    edit(folder / "toy_model.py", "        found = [", full + "        found = [")
+    code, _, told = run("job_single.yaml")
+    assert (code, "toy (lr=0.1, mode=b): cannot write" in told, "File too large" in told) == (74, True, True), told
+    (row,) = rows(folder / "workspace/single/rank/all_rank.csv")
+    assert row["basemodel-mode"] == "a"
+    edit(folder / "toy_model.py", full, "")
+    assert "4 of 4 cases done" in run("job_single.yaml", "--resume")[2]
+
+
 def test_what_cannot_be_read_ends_in_words(folder: Path, run: Run, tmp_path: Path) -> None:
     code, _, told = run(tmp_path / "none.yaml")
     assert (code, "cannot read" in told) == (3, True)

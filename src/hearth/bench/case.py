@@ -31,6 +31,7 @@ from hearth.bench import metrics as own
 from hearth.bench.ianvs_modules import ClassType, Modules, registered, stand_ins
 from hearth.bench.outcome import Outcome, jsonable, write_outcome
 from hearth.bench.paradigms import Metric, Report, Result, Setting, run_paradigm
+from hearth.bench.processes import CANNOT_WRITE
 from hearth.bench.record import peak_rss_bytes, write_bytes
 from hearth.bench.samples import load
 from hearth.errors import EgressError, HearthError, StoreError
@@ -72,7 +73,7 @@ def run_case(folder: Path, report: Report = lambda _doing, _share: None) -> Outc
     except KeyboardInterrupt:
         outcome.status, outcome.error, stopped = "stopped", "stopped by Ctrl-C", True
     except (Exception, SystemExit) as error:
-        traceback.print_exc()
+        _log_traceback()
         outcome.status, outcome.error = "failed", _said(error)
     outcome.at = time.strftime("%Y-%m-%d %H:%M:%S")
     outcome.cost |= _cost(*started)
@@ -139,7 +140,7 @@ def _score(name: str, function: Metric, y: Any, result: Result, outcome: Outcome
         is_system = name in SYSTEM_METRICS or function in _OWN_METRICS.values()
         value = function(dict(result.system)) if is_system else function(y, result.predictions)
     except Exception as error:
-        traceback.print_exc()
+        _log_traceback()
         outcome.metrics[name] = None
         outcome.faults.append(f"the metric {name!r} failed: {_said(error)}")
         return
@@ -213,6 +214,12 @@ def _write_predictions(folder: Path, data: Any, predictions: Any, sample_ms: lis
             line["ms"] = round(times[k], 3)
         lines.append(json.dumps(line, ensure_ascii=False))
     write_bytes(folder / "predictions.jsonl", ("\n".join(lines) + "\n").encode())
+
+
+def _log_traceback() -> None:
+    """For whoever mends the module; a full disk takes no log, and the reason is said all the same."""
+    with contextlib.suppress(OSError):
+        traceback.print_exc()
 
 
 def _said(error: BaseException) -> str:
@@ -303,7 +310,7 @@ def main() -> int:
         return 130
     except StoreError as error:
         print(json.dumps({"fault": str(error)}), file=said)
-        return 74
+        return CANNOT_WRITE
     return 0
 
 
@@ -315,6 +322,7 @@ def _end_with_parent(told: TextIO) -> None:
 
 if __name__ == "__main__":
     code = main()
-    sys.stdout.flush()
-    sys.stderr.flush()
+    with contextlib.suppress(OSError):
+        sys.stdout.flush()
+        sys.stderr.flush()
     os._exit(code)  # threads that a module left behind do not hold the process

@@ -23,6 +23,8 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from hearth.bench.job import Algorithm
 
+CANNOT_WRITE = 74
+"""Exit code of a case whose outcome could not be written."""
 _GRACE_S = 3.0
 """For a case to write what it has when it is stopped."""
 
@@ -54,6 +56,8 @@ class Event:
     has_ended: bool = False
     fault: str = ""
     """Why there is no outcome, where the case ended without."""
+    could_write: bool = True
+    """False where there is none because it could not be written: others cannot write either."""
 
 
 class Engine(Protocol):
@@ -164,7 +168,8 @@ class LocalEngine:
             fault = f"no end after {self._limit_s:g} s"
         elif code < 0:
             fault = f"its process was ended by {signal.Signals(-code).name}"
-        put(Event(case, has_ended=True, fault=fault or f"its process ended with code {code}"))
+        fault = fault or f"its process ended with code {code}"
+        put(Event(case, has_ended=True, fault=fault, could_write=code != CANNOT_WRITE))
 
 
 def _end(children: Sequence[subprocess.Popen[str]]) -> None:

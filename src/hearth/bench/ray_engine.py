@@ -18,7 +18,7 @@ from typing import Any
 
 import ray
 
-from hearth.bench.processes import Case, Event, order
+from hearth.bench.processes import CANNOT_WRITE, Case, Event, order
 from hearth.errors import RequestError
 from hearth.guard.sockets import Permit, permitted
 
@@ -106,7 +106,8 @@ class RayEngine:
                         fault = str(ray.get(reference))
                     except ray.exceptions.RayError as error:
                         fault = f"its machine was lost: {type(error).__name__}"
-                    yield Event(case, has_ended=True, fault=fault)
+                    could_write = not fault.endswith(f" {CANNOT_WRITE}")
+                    yield Event(case, has_ended=True, fault=fault, could_write=could_write)
         finally:
             for reference in running:
                 with contextlib.suppress(ray.exceptions.RayError):

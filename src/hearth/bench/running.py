@@ -75,6 +75,8 @@ def run_job(job: Job, checked: Checked, engine: Engine, *, seed: int, resumes: b
             for event, gained in _shares(events):
                 advance(gained)
                 if event.has_ended:
+                    if not event.could_write:
+                        raise StoreError(f"{event.case.label}: {event.fault}")
                     _take(event.case, event, ran)
                     progress.say(f"{event.case.label}: {_told(event.case, ran)}")
                     _save(job, ran)
