@@ -31,8 +31,9 @@ from hearth.guard.monitor import Monitor
 from hearth.guard.policy import Policy
 from hearth.protocols import CallContext, Recording, Sighting, Tool
 from hearth.testing import ClosedEgress, InMemoryMemory, InMemoryWorkspace, ScriptedFootage
+from hearth.tools import devices, people
 from hearth.tools.memory import KEPT, REMEMBERED
-from hearth.types import Plain, Plan, StepResult, ToolSpec
+from hearth.types import Context, Plain, Plan, StepResult, ToolSpec
 
 FIRST_DAY = dt.date(2026, 8, 31)
 """Cameras record from then on: a week before the first instruction."""
@@ -122,6 +123,17 @@ class World:
             None,
         )
 
+    def known(self, now: dt.datetime) -> Context:
+        """What a planner may see of this home."""
+        owner = self.file.owner
+        return Context(
+            owner.name, (*people.entities(self.workspace(now)), *devices.entities(self._home)), owner.country
+        )
+
+    @functools.cached_property
+    def _home(self) -> dict[str, Plain]:
+        return self.file.home.model_dump(mode="json")
+
     def context(self, key: str, now: dt.datetime, workspace: InMemoryWorkspace, memory: InMemoryMemory) -> CallContext:
         """What a call gets in this home at a time."""
         owner = self.file.owner
@@ -130,7 +142,7 @@ class World:
             "mail": {},
             "calendar": {},
             "contacts": {},
-            "home": self.file.home.model_dump(mode="json"),
+            "home": self._home,
         }
         return CallContext(
             key, now, workspace, memory, ClosedEgress(), settings, threading.Event(), footage=self.footage(now)

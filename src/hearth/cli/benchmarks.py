@@ -282,5 +282,38 @@ def recall(data: Path | None, prefeval: Path | None, out: Path) -> None:
     click.echo(clean("\n".join([*lines, *preference_lines(document), f"{'written to':<14}{out}"])))
 
 
+@bench.command()
+@click.option(
+    "--split", type=click.Choice(["dev", "test"]), default="dev", show_default=True, help="Tune on dev, report test."
+)
+@click.option("--owner", "owners", multiple=True, help="Only this owner (may be given again).")
+@click.option("--recall-only", is_flag=True, help="Without the student: a tenth of the time.")
+@click.option("--json", "out", type=_FILE, required=True, metavar="OUT", help="Where the result goes.")
+def q2a(split: str, owners: tuple[str, ...], recall_only: bool, out: Path) -> None:
+    """Plan what six invented owners ask, on the first day and after each two weeks of learning.
+
+    Untaught, taught by everybody's stream and by each owner's own are compared, above the nearest plan copied as it is.
+    Prints a table and writes flat JSON.
+    """
+    from hearth.bench.progress import Progress
+    from hearth.bench.q2a import OWNERS
+    from hearth.bench.record import Stopwatch, check_writable, origin, write_json
+    from hearth.bench.suites.q2a import q2a_lines, run_q2a
+    from hearth.models.encoder import MiniLMEncoder
+
+    check_writable(out)
+    if unknown := [one for one in owners if one not in OWNERS]:
+        raise RequestError(f"no owner {unknown[0]!r} in Q2A; there are {', '.join(OWNERS)}")
+    watch = Stopwatch()
+    chosen = [one for one in OWNERS if one in owners] or list(OWNERS)
+    encoder = MiniLMEncoder.open()
+    document: dict[str, object] = run_q2a(
+        encoder, "test" if split == "test" else "dev", chosen, Progress(sys.stderr), has_student=not recall_only
+    )
+    document |= watch.read() | origin()
+    write_json(out, document)
+    click.echo(clean("\n".join([*q2a_lines(document), f"{'written to':<14}{out}"])))
+
+
 bench.add_command(run_job)
 bench.add_command(score)

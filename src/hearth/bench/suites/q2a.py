@@ -1,0 +1,404 @@
+"""Q2A: how well an owner's instructions are planned on the first day, and after what was learnt since.
+
+A planner begins with what is shipped and is taught an owner's stream in the order of time, in rounds of two weeks.
+After each round the owner's instructions of the split that is measured are planned: those of a round are a task, so
+R[i][j] is the score on round j's instructions after learning rounds 0..i. Three ways of being taught are compared: `personal`
+(the owner's own stream), `shared` (everybody's), `untaught` (nothing).
+
+Measures, the same for every way: *decomposition* (ROUGE-L of the steps' words), *invocation* (macro Node-F1, Link-F1,
+all tools and links right), *parameters* (F1 of names and of values, the whole plan exact), `right` (exact, or asked or
+refused where that is right), `executed` (run in the owner's home, the plan changes and finds what the right one does)
+and `wrong_side_effect` (it changes or sends what the right one does not).
+
+Not covered: repairing and asking back; a plan that does the right thing in another way counts as wrong in `right` and
+may count in `executed`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hearth.agent import shipped_demonstrations
+from hearth.bench.arguments import GoldCall, is_value_right, taskbench_argument_f1
+from hearth.bench.datasets import PlanData
+from hearth.bench.metrics import (
+    PlanGraph,
+    average_accuracy,
+    backward_transfer,
+    f1,
+    forgetting,
+    forward_transfer,
+    is_accurate,
+)
+from hearth.bench.progress import SILENT, Progress
+from hearth.bench.q2a import OWNERS, Sample, Split, read_owner
+from hearth.bench.q2a_world import Outcome, World, execute, read_world
+from hearth.bench.steps import rouge_l
+from hearth.bench.suites.planning import Read, links_of_steps, read_all
+from hearth.errors import HearthError, PlanError
+from hearth.planning.cascade import Cascade
+from hearth.planning.check import check_plan
+from hearth.planning.filling import Filler
+from hearth.planning.learned import LearnedPlanner
+from hearth.planning.recall import RecallPlanner
+from hearth.planning.referring import read_after, with_record
+from hearth.planning.student import Student
+from hearth.protocols import Encoder
+from hearth.types import Answer, Demonstration, Episode, Plan, Refusal, Request, Step, ToolSpec
+
+Scores: TypeAlias = NDArray[np.float64]
+"""R of one owner, shape [n_rounds, n_rounds]."""
+Way = Literal["personal", "shared", "untaught"]
+WAYS: tuple[Way, ...] = ("untaught", "shared", "personal")
+N_ROUNDS, DAYS_A_ROUND = 4, 14
+ASK_BELOW = 0.7
+"""How sure recall must be for its plan to be taken without asking the student; as in the settings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What became of one instruction."""
+
+    sample: Sample
+    is_planned: bool
+    node_f1: float
+    link_f1: float
+    tools_right: bool
+    is_exact: bool
+    is_executed: bool
+    wrong_side_effect: bool
+    rouge: float
+    steps: tuple[Step, ...]
+
+    @property
+    def is_right(self) -> bool:
+        return self.is_exact if self.sample.plan is not None else not self.is_planned
+
+
+def round_of(sample: Sample, first: Sample) -> int:
+    """Which two weeks an instruction belongs to, counted from the owner's first."""
+    days = (sample.request.now.date() - first.request.now.date()).days
+    return min(days // DAYS_A_ROUND, N_ROUNDS - 1)
+
+
+def demonstration_of(sample: Sample) -> Demonstration:
+    """What is learnt from an instruction; an empty plan teaches a refusal."""
+    plan = sample.plan or Plan(())
+    return Demonstration(f"q2a {sample.id}", sample.request.text, plan, source="owner", now=sample.request.now)
+
+
+# ── One owner, one way ────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class OwnerRun:
+    """An owner's instructions with what the right plans did, so that each is run once."""
+
+    world: World
+    samples: Sequence[Sample]
+    outcomes: Mapping[str, Outcome]
+
+    @classmethod
+    def of(cls, owner: str) -> OwnerRun:
+        world, samples = read_world(owner), read_owner(owner)
+        outcomes = {
+            sample.id: execute(check_plan(sample.plan, world.specs), world, sample.request.now)
+            for sample in samples
+            if sample.plan is not None
+        }
+        return cls(world, samples, outcomes)
+
+    def asked(self, split: Split) -> list[Sample]:
+        return [sample for sample in self.samples if sample.split == split]
+
+    def request_of(self, sample: Sample) -> Request:
+        """The instruction as it is read after the one it leans on."""
+        before = next((one for one in self.samples if one.id == sample.follows), None)
+        if before is None or before.plan is None:
+            return sample.request
+        results = self.outcomes[before.id].results
+        last = Episode(before.id, before.request, before.plan, None, None, results, Answer("", "done"))
+        context = self.world.known(sample.request.now)
+        read = read_after(sample.request.text, [last], sample.request.now, context, self.world.specs)
+        return replace(sample.request, text=read.text, record=read.record)
+
+    def judge(self, sample: Sample, answer: Plan | Refusal) -> Judged:
+        """Lay a planner's answer beside what is right."""
+        gold = sample.plan.steps if sample.plan is not None else ()
+        steps = answer.steps if isinstance(answer, Plan) else ()
+        want, got = graph_of(gold), graph_of(steps)
+        tools = self.world.specs
+        extra = Counter(s.tool for s in steps if s.tool in tools and tools[s.tool].effect != "none")
+        return Judged(
+            sample=sample,
+            is_planned=bool(steps),
+            node_f1=f1(got.nodes, want.nodes),
+            link_f1=f1(got.links, want.links),
+            tools_right=is_accurate(got, want),
+            is_exact=bool(gold) and is_same(steps, gold),
+            is_executed=self._has_same_outcome(sample, answer) if gold else not steps,
+            wrong_side_effect=bool(extra - Counter(s.tool for s in gold)),
+            rouge=rouge_l(" ".join(s.text for s in steps), " ".join(s.text for s in gold)) if gold else 0.0,
+            steps=steps,
+        )
+
+    def _has_same_outcome(self, sample: Sample, answer: Plan | Refusal) -> bool:
+        if not isinstance(answer, Plan):
+            return False
+        try:
+            outcome = execute(check_plan(answer, self.world.specs), self.world, sample.request.now)
+        except (PlanError, HearthError):
+            return False
+        return effect_of(outcome, answer) == effect_of(self.outcomes[sample.id], sample.plan or answer)
+
+
+def graph_of(steps: Sequence[Step]) -> PlanGraph:
+    return PlanGraph(tuple(step.tool for step in steps), links_of_steps(steps))
+
+
+def is_same(steps: Sequence[Step], gold: Sequence[Step]) -> bool:
+    """Whether each right step has a step of its own with the same tool and the same arguments, and none is left."""
+    if len(steps) != len(gold):
+        return False
+    place: dict[int, int] = {}  # of a planned step, where it stands in the right plan
+    for index, right in enumerate(gold):
+        for k, step in enumerate(steps):
+            if k in place or step.tool != right.tool or step.arguments.keys() != right.arguments.keys():
+                continue
+            if all(is_value_right(step.arguments[name], [value], place) for name, value in right.arguments.items()):
+                place[k] = index
+                break
+        else:
+            return False
+    return True
+
+
+_BY_CHANCE = re.compile(
+    rb"(?m)^(?:UID|DTSTAMP|CREATED|LAST-MODIFIED|REV|Message-ID|Date|In-Reply-To|References)[:;].*\r?\n"
+)
+
+
+def effect_of(outcome: Outcome, plan: Plan) -> tuple[object, ...]:
+    """What a plan came to: what it changed, whatever the names, and what its last steps found."""
+    changed = Counter(
+        (path.rpartition("/")[0], None if data is None else _BY_CHANCE.sub(b"", data))
+        for path, data in outcome.changed.items()
+    )
+    used = {need for step in plan.steps for need in step.needs()}
+    found = Counter(
+        re.sub(r"q2a-\d+|[0-9a-f]{12,}", "", repr(result.value))
+        for result in outcome.results
+        if result.step not in used and not outcome.changed
+    )
+    return frozenset(changed.items()), frozenset(found.items()), any(r.status != "done" for r in outcome.results)
+
+
+# ── The measurement ───────────────────────────────────────────────────────────────────────────────────────
+
+
+class Pupil:
+    """The planner that is taught: recall alone, or recall and behind it the student with its heads."""
+
+    def __init__(self, encoder: Encoder, tools: Mapping[str, ToolSpec], shipped: Read | None) -> None:
+        """Teach it what is shipped.
+
+        Args:
+            shipped: The shipped demonstrations as a student reads them; None: recall alone.
+        """
+        self._recall = RecallPlanner(encoder)
+        self._recall.add(shipped_demonstrations())
+        self._planner: Cascade | RecallPlanner = self._recall
+        self._student: Student | None = None
+        self._refused: dict[str, str] = {}
+        if shipped is not None:
+            self._student = Student(encoder, tools)
+            self._student.learn(shipped.demonstrations, shipped.readings, shipped.step_vectors)
+            self._filler = Filler.open()
+            self._settle()
+
+    def learn(self, demonstrations: Sequence[Demonstration]) -> None:
+        self._recall.add(demonstrations)
+        if self._student is not None:
+            self._student.learn(demonstrations)
+            self._refused |= {one.id: one.request for one in demonstrations if not one.plan.steps}
+            self._settle()
+
+    def _settle(self) -> None:
+        assert self._student is not None
+        self._student.settle()
+        learned = LearnedPlanner(self._student, self._filler, self._refused)
+        self._planner = Cascade([self._recall, learned], confident=ASK_BELOW)
+
+    def plan(self, request: Request, run: OwnerRun) -> Plan | Refusal:
+        answer = self._planner.plan(request, run.world.known(request.now), run.world.specs)
+        return with_record(answer, request.record, run.world.specs) if isinstance(answer, Plan) else answer
+
+
+def run_q2a(
+    encoder: Encoder,
+    split: Split,
+    owners: Sequence[str] = OWNERS,
+    progress: Progress = SILENT,
+    *,
+    has_student: bool = True,
+) -> dict[str, object]:
+    """Measure every way of being taught; flat keys, `WAY.measure`, `OWNER.WAY.right`, and lists by round.
+
+    Args:
+        has_student: False leaves recall alone to plan.
+    """
+    runs: dict[str, OwnerRun] = {}
+    with progress.stage("Homes", len(owners)) as advance:
+        for owner in owners:
+            runs[owner] = OwnerRun.of(owner)
+            advance(1)
+    results: dict[str, object] = {"split": split, "n_owners": len(owners)}
+    results["n"] = sum(len(run.asked(split)) for run in runs.values())
+    tools = next(iter(runs.values())).world.specs
+    data = PlanData(tuple(d for d in shipped_demonstrations() if d.plan.steps), tools, "")
+    shipped = read_all(data, encoder, progress=progress) if has_student else None
+    for way in WAYS:
+        pupils = (Pupil(encoder, tools, shipped) for _ in runs)
+        judged, matrices, before = _taught(way, runs, pupils, split, progress)
+        results |= {f"{way}.{name}": value for name, value in summary(judged).items()}
+        for owner in owners:
+            mine = [one for one in judged if one.sample.owner == owner]
+            results[f"{owner}.{way}.right"] = _share(one.is_right for one in mine)
+        if way != "untaught":
+            results |= {f"{way}.{name}": value for name, value in _transfer(matrices, before).items()}
+    results["oracle.right"] = 1.0
+    results |= {f"floor_nearest.{name}": value for name, value in summary(_copied(runs, encoder, split)).items()}
+    return results
+
+
+def _taught(
+    way: Way, runs: Mapping[str, OwnerRun], pupils: Iterator[Pupil], split: Split, progress: Progress
+) -> tuple[list[Judged], list[Scores], list[list[float]]]:
+    """What was planned after the last round; by owner R, and the score of each task before anything was learnt."""
+    groups = [runs] if way == "shared" else [{owner: run} for owner, run in runs.items()]
+    n_rounds = 0 if way == "untaught" else N_ROUNDS
+    last: list[Judged] = []
+    matrices, before = [], []
+    with progress.stage(f"Q2A, {way}", len(groups) * (n_rounds + 1)) as advance:
+        for group in groups:
+            pupil = next(pupils)
+            judged = {owner: _plan_all(run, pupil, split) for owner, run in group.items()}
+            before += [_by_round(judged[owner], run) for owner, run in group.items()]
+            rows: dict[str, list[list[float]]] = {owner: [] for owner in group}
+            advance(1)
+            for k in range(n_rounds):
+                pupil.learn(_stream(group, k))
+                judged = {owner: _plan_all(run, pupil, split) for owner, run in group.items()}
+                for owner, run in group.items():
+                    rows[owner].append(_by_round(judged[owner], run))
+                advance(1)
+            last += [one for mine in judged.values() for one in mine]
+            matrices += [np.array(rows[owner]) for owner in group]
+    return last, matrices, before
+
+
+def _stream(runs: Mapping[str, OwnerRun], k: int) -> list[Demonstration]:
+    found = [sample for run in runs.values() for sample in run.asked("stream") if round_of(sample, run.samples[0]) == k]
+    return [demonstration_of(sample) for sample in sorted(found, key=lambda one: one.request.now)]
+
+
+def _plan_all(run: OwnerRun, pupil: Pupil, split: Split) -> list[Judged]:
+    return [run.judge(sample, pupil.plan(run.request_of(sample), run)) for sample in run.asked(split)]
+
+
+def _copied(runs: Mapping[str, OwnerRun], encoder: Encoder, split: Split) -> list[Judged]:
+    """The floor: the plan of the nearest instruction of the owner's stream, as it stands."""
+    found = []
+    for run in runs.values():
+        known = run.asked("stream")
+        vectors = encoder.encode([sample.request.text for sample in known])
+        for sample in run.asked(split):
+            nearest = known[int(np.argmax(vectors @ encoder.encode([sample.request.text])[0]))]
+            found.append(run.judge(sample, nearest.plan or Refusal("out_of_scope", "as the nearest")))
+    return found
+
+
+# ── Sums ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _by_round(judged: Sequence[Judged], run: OwnerRun) -> list[float]:
+    return [
+        _share(one.is_right for one in judged if round_of(one.sample, run.samples[0]) == k) for k in range(N_ROUNDS)
+    ]
+
+
+def _share(values: object) -> float:
+    listed = [float(value) for value in values]  # type: ignore[attr-defined]
+    return round(float(np.mean(listed)), 4) if listed else 0.0
+
+
+def summary(judged: Sequence[Judged]) -> dict[str, object]:
+    """The measures over some instructions."""
+    inside = [one for one in judged if one.sample.plan is not None]
+    outside = [one for one in judged if one.sample.plan is None]
+    gold = [
+        [GoldCall(s.tool, {n: (v,) for n, v in s.arguments.items()}) for s in one.sample.plan.steps]
+        for one in inside
+        if one.sample.plan
+    ]
+    made = [one.steps for one in inside]
+    names = taskbench_argument_f1(made, gold, with_values=False)
+    values = taskbench_argument_f1(made, gold, with_values=True)
+    return {
+        "n": len(judged),
+        "rouge_l": _share(one.rouge for one in inside),
+        "node_f1": _share(one.node_f1 for one in inside),
+        "link_f1": _share(one.link_f1 for one in inside if one.sample.kind != "single"),
+        "tools_right": _share(one.tools_right for one in inside),
+        "argument_name_f1": round(names or 0.0, 4),
+        "argument_value_f1": round(values or 0.0, 4),
+        "exact": _share(one.is_exact for one in inside),
+        "executed": _share(one.is_executed for one in inside),
+        "refused_rightly": _share(not one.is_planned for one in outside),
+        "refused_wrongly": _share(not one.is_planned for one in inside),
+        "wrong_side_effect": _share(one.wrong_side_effect for one in judged),
+        "right": _share(one.is_right for one in judged),
+        **{f"right_{kind}": _share(one.is_right for one in judged if one.sample.kind == kind) for kind in _KINDS},
+        "right_with_convention": _share(one.is_right for one in judged if one.sample.convention),
+    }
+
+
+_KINDS = ("single", "chain", "dag", "ask", "refuse")
+
+
+def _transfer(matrices: Sequence[Scores], before: Sequence[Sequence[float]]) -> dict[str, object]:
+    """Means over owners."""
+    return {
+        "acc": round(float(np.mean([average_accuracy(r) for r in matrices])), 4),
+        "bwt": round(float(np.mean([backward_transfer(r) for r in matrices])), 4),
+        "fwt": round(float(np.mean([forward_transfer(r, b) for r, b in zip(matrices, before, strict=True)])), 4),
+        "forgetting": round(float(np.mean([forgetting(r) for r in matrices])), 4),
+        "r_matrix": np.mean(matrices, axis=0).round(4).tolist(),
+        "before": np.mean(before, axis=0).round(4).tolist(),
+    }
+
+
+_COLUMNS = (
+    *("node_f1", "link_f1", "tools_right", "argument_name_f1", "argument_value_f1"),
+    *("exact", "executed", "right", "refused_wrongly", "wrong_side_effect"),
+)
+
+
+def q2a_lines(document: Mapping[str, object]) -> list[str]:
+    """The table: a row for each way, the floor above, what learning moved below."""
+    rows = [["", *(name.replace("_", " ") for name in _COLUMNS)]]
+    for way in ("floor_nearest", *WAYS):
+        rows.append([way.replace("_", " "), *(f"{float(str(document[f'{way}.{name}'])):.3f}" for name in _COLUMNS)])
+    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    for way in ("shared", "personal"):
+        moved = ", ".join(f"{name} {document[f'{way}.{name}']}" for name in ("acc", "bwt", "fwt", "forgetting"))
+        lines.append(f"{way}: {moved}")
+    return [f"{document['n']} instructions of split {document['split']}; the oracle has 1 everywhere", *lines]
