@@ -235,3 +235,22 @@ def test_pictures_and_a_timeline_are_drawn_from_the_file(
     assert hearth("video", "show", *PERIOD).code == 0  # words need no file
     hearth("forget", "--person", "Anna", "--yes")
     assert not list((home / "video" / "pictures").iterdir())
+
+
+@needs_av
+def test_a_file_that_went_bad_is_said_and_the_others_are_looked_at(hearth: Hearth, tmp_path: Path) -> None:
+    bad, good = (
+        room.write_video(tmp_path / f"{name}.mp4", [Walk(colour, 0, 3)]) for name, colour in (("a", RED), ("b", GREEN))
+    )
+    assert hearth("video", "add", str(bad), str(good), "--camera", "hall", "--start", "2026-11-19 18:00").code == 0
+    bad.write_bytes(bytes(bad.stat().st_size))
+    ran = hearth("video", "index")
+    assert ran.code == 6
+    assert "not looked at: hall-20261119-180000" in ran.err
+    assert "1 new sightings, 1 in all, in 2 recordings." in ran.out
+    assert "no video that can be read" in hearth("video", "list").out
+    assert hearth("video", "show", *PERIOD).code == 0
+    ran = hearth("video", "show", "--since", "2026-11-19T18:00:00", "--until", "2026-11-19T18:00:02")
+    assert (ran.code, "no video that can be read" in ran.err) == (1, True)
+    ran = hearth("doctor")
+    assert "recording 'hall-20261119-180000'" in ran.out
