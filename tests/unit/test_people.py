@@ -163,6 +163,9 @@ def saw(store: Store, number: int, of: Vector, name: str = "") -> None:
             "INSERT INTO sighting_face (sighting, at_s, quality, vector) VALUES (?, 0, 1, ?)",
             (number, of.astype("<f4").tobytes()),
         )
+        cursor.execute(
+            "INSERT INTO sighting_thumbnail (sighting, at_s, jpeg) VALUES (?, 0, ?)", (number, b"picture %d" % number)
+        )
 
 
 def test_forgotten_vectors_are_in_no_byte_of_the_file(store: Store, tmp_path: Path) -> None:
@@ -177,6 +180,7 @@ def test_forgotten_vectors_are_in_no_byte_of_the_file(store: Store, tmp_path: Pa
     assert [row["name"] for row in store.query("SELECT name FROM sighting ORDER BY number")] == ["", "", "Cem"]
     store.close()
     held = b"".join(path.read_bytes() for path in tmp_path.glob("hearth.db*"))
+    assert [n for n in (1, 2, 3) if b"picture %d" % n in held] == [3]
     for gone in (vector(1), vector(1, 0.4), vector(1, 0.2), vector(1, 0.25)):
         assert gone.astype("<f4").tobytes()[:64] not in held
     for kept in (vector(2), vector(2, 0.2)):

@@ -116,7 +116,8 @@ def list_people(invocation: Invocation, as_json: bool) -> None:
 @as_json
 @click.pass_obj
 def forget(invocation: Invocation, name: str, yes: bool, as_json: bool) -> int:
-    """Forget NAME's face for good: the vectors leave the file, the name leaves what was seen."""
+    """Forget NAME's face for good: vectors and pictures leave the home, the name leaves what was seen."""
+    from hearth.footage.letting_go import remove_pictures
     from hearth.footage.people import People
     from hearth.footage.sightings import name_anew
 
@@ -130,6 +131,7 @@ def forget(invocation: Invocation, name: str, yes: bool, as_json: bool) -> int:
             return 5
         n = found.forget(name)
         name_anew(store)
+        remove_pictures(invocation.home)
     if as_json:
         print_json({"name": person.name, "n_vectors": n})
     else:

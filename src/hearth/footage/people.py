@@ -170,7 +170,8 @@ class People:
 
     def forget(self, name: str) -> int:
         """Forget somebody for good: the vectors of their photos, those of faces in recordings that were taken for
-        theirs or are as near, and their name on what was seen. The file is written anew: no page holds them.
+        theirs or are as near, the small pictures of those sightings, and their name on what was seen. The file is
+        written anew: no page holds them.
 
         Returns:
             How many vectors were removed.
@@ -182,14 +183,22 @@ class People:
         theirs = next((known for known in self.known() if known.name == person.name), None)
         with self._store.transaction() as cursor:
             near = [
-                row["number"]
+                (row["number"], row["sighting"])
                 for row in cursor.execute(
-                    "SELECT f.number, vector, name FROM sighting_face f JOIN sighting s ON s.number = f.sighting"
+                    "SELECT f.number, sighting, vector, name FROM sighting_face f JOIN sighting s ON s.number = sighting"
                 ).fetchall()
                 if row["name"].casefold() == person.name.casefold()
                 or (theirs is not None and distance(np.frombuffer(row["vector"], "<f4"), theirs) <= NEAREST)
             ]
-            cursor.executemany("DELETE FROM sighting_face WHERE number = ?", [(number,) for number in near])
+            cursor.executemany("DELETE FROM sighting_face WHERE number = ?", [(number,) for number, _ in near])
+            cursor.executemany(
+                "DELETE FROM sighting_thumbnail WHERE sighting = ?", [(sighting,) for sighting in {s for _, s in near}]
+            )
+            cursor.execute(
+                "DELETE FROM sighting_thumbnail WHERE sighting IN"
+                " (SELECT number FROM sighting WHERE name = ? COLLATE NOCASE)",
+                (person.name,),
+            )
             cursor.execute(
                 "UPDATE sighting SET name = '', name_confidence = 0, named_by = '' WHERE name = ? COLLATE NOCASE",
                 (person.name,),
