@@ -15,25 +15,35 @@ class Progress:
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream
+        self._has_bar = False
 
     @contextlib.contextmanager
-    def stage(self, label: str, n: int) -> Iterator[Callable[[int], None]]:
-        """A stage of `n` parts; call what it gives with how many more are done."""
+    def stage(self, label: str, n: int, *, counts: bool = True) -> Iterator[Callable[[int], None]]:
+        """A stage of `n` parts; call what it gives with how many more are done.
+
+        Args:
+            counts: Whether a part is a thing that a person counts; else a share is shown.
+        """
         if self._stream is None:
             yield lambda _: None
             return
         started = time.perf_counter()
         if self._stream.isatty():
-            with click.progressbar(length=max(n, 1), label=label, file=self._stream, show_pos=n > 1) as bar:
-                yield bar.update
-                bar.update(0)
+            shows_count = counts and n > 1
+            with click.progressbar(length=max(n, 1), label=label, file=self._stream, show_pos=shows_count) as bar:
+                self._has_bar = True
+                try:
+                    yield bar.update
+                    bar.update(0)
+                finally:
+                    self._has_bar = False
             return
         yield lambda _: None
         self.say(f"{label}: {time.perf_counter() - started:.1f} s")
 
     def say(self, text: str) -> None:
         if self._stream is not None:
-            click.echo(text, file=self._stream)
+            click.echo(f"\r\x1b[K{text}" if self._has_bar else text, file=self._stream)  # in the bar's place
 
 
 SILENT = Progress()

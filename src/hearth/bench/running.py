@@ -71,7 +71,7 @@ def run_job(job: Job, checked: Checked, engine: Engine, *, seed: int, resumes: b
     waiting = [case for case in cases if not case.was_done]
     events = engine.run(waiting)
     try:
-        with progress.stage(f"Running {len(waiting)} cases", len(waiting) * 1000) as advance:
+        with progress.stage(f"Running {len(waiting)} cases", len(waiting) * 1000, counts=False) as advance:
             for event, gained in _shares(events):
                 advance(gained)
                 if event.has_ended:
