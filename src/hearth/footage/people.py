@@ -185,7 +185,8 @@ class People:
             near = [
                 (row["number"], row["sighting"])
                 for row in cursor.execute(
-                    "SELECT f.number, sighting, vector, name FROM sighting_face f JOIN sighting s ON s.number = sighting"
+                    "SELECT f.number, sighting, vector, name FROM sighting_face f"
+                    " JOIN sighting s ON s.number = sighting"
                 ).fetchall()
                 if row["name"].casefold() == person.name.casefold()
                 or (theirs is not None and distance(np.frombuffer(row["vector"], "<f4"), theirs) <= NEAREST)
