@@ -181,7 +181,11 @@ def calibrate(folder: Path) -> dict[str, object]:
         faces = look(expert, pixels)
         if len(faces) == 1:
             rows.append((path.parent.name, pixels, faces[0]))
-    result: dict[str, object] = {"n_people": len({who for who, _, _ in rows}), "n_photos": len(rows)}
+    result: dict[str, object] = {
+        "data_sha256": fingerprint(folder),
+        "n_people": len({who for who, _, _ in rows}),
+        "n_photos": len(rows),
+    }
     sayings: list[tuple[float, bool]] = []
     for width_px in (0, 60, 40, 28, 20):
         same: list[float] = []
