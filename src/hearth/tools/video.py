@@ -164,7 +164,7 @@ def find_video(
     n_retries=1,
 )
 def detect_people(call: CallContext, video: VideoId) -> list[Sighting]:
-    """Look for people in a video: when somebody was in view, and how many, without saying who it is.
+    """Look whether anybody was in a room in a video: when somebody was there and how many people, not who they are.
 
     Args:
         video: The video, as found.
@@ -187,7 +187,7 @@ def detect_people(call: CallContext, video: VideoId) -> list[Sighting]:
     n_retries=1,
 )
 def identify_people(call: CallContext, people: list[Sighting], name: PersonName = _NOBODY) -> list[Sighting]:
-    """Say who the people seen in a video are, or pick out one person by name.
+    """Say who was in a room in a video, or whether and when one person was there, by name.
 
     Args:
         people: The people seen.
@@ -223,7 +223,7 @@ def identify_people(call: CallContext, people: list[Sighting], name: PersonName 
 def recognise_activity(
     call: CallContext, people: list[Sighting], activity: ActivityName | None = None
 ) -> list[Sighting]:
-    """Say what the people seen in a video were doing, stretch by stretch, or pick out the stretches of one activity.
+    """Say what people were doing in a room in a video, stretch by stretch, or when somebody did one thing.
 
     Args:
         people: The people seen.
@@ -247,7 +247,7 @@ def recognise_activity(
 
 @tool(source="sensor", answer="{text}", answer_none="Nobody was seen.", timeout_s=60)
 def measure_presence(people: list[Sighting]) -> list[Presence]:
-    """Add up how often and how long each person was seen in a video, or did what was asked about.
+    """Add up how long and how often each person was in a room in a video, or did what was asked about.
 
     Args:
         people: The people seen.
@@ -319,7 +319,7 @@ def _all_seen(
     n_retries=1,
 )
 def show_frames(call: CallContext, people: list[Sighting], show_strangers: bool = False) -> list[Picture]:
-    """Show pictures from a video of the people seen: with boxes, names and posture; unknown faces are blurred.
+    """Show pictures of who was in a room, from a video: with boxes, names and posture; unknown faces are blurred.
 
     Args:
         people: The people seen.
