@@ -145,6 +145,14 @@ def test_strange_points_give_numbers(value: float) -> None:
         assert 0 <= one.score <= 1
 
 
+def test_points_that_are_no_numbers_tell_nothing() -> None:
+    for value in (np.nan, np.inf):
+        points = np.full((33, 4), value, np.float32)
+        moments = tuple(Moment(k / 2, Box(0, 0, 10, 10), Pose(points)) for k in range(6))
+        with np.errstate(all="ignore"):
+            assert ActivityExpert().look(Movement(moments, 64, 64)) == ()
+
+
 # ── Weights ───────────────────────────────────────────────────────────────────────────────────────────────
 
 

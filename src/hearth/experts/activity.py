@@ -159,7 +159,7 @@ class Windows:
 
     @property
     def told(self) -> NDArray[np.bool_]:
-        return np.isfinite(self.values[:, 0])
+        return np.asarray(np.isfinite(self.values).all(axis=1), dtype=np.bool_)
 
 
 def windows(movement: Movement, window_s: float) -> Windows:
