@@ -29,7 +29,7 @@ CONSTANTS = {
     "kind": {"text", "image", "document", "spreadsheet", "audio", "video"},
     "repeat": {"daily", "weekly", "monthly", "yearly"},
     "activity": {"stand", "sit", "walk", "wave", "reach", "lie", "fall", "cook", "eat"},
-    "sound": {"knock", "ring", "loud"},
+    "sound": {"knock", "ring", "loud", "silence"},
 }
 """Text arguments that a request need not hold word for word."""
 UNSAID = {
