@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import matplotlib
 import numpy as np
 import pytest
 from PIL import Image
 
-from hearth.experts.identity import IdentityExpert
-from hearth.experts.senses import Box, Frame, Pixels
+from hearth.experts.identity import IdentityExpert, Known, verdict
+from hearth.experts.senses import Box, Face, Frame, Pixels
 from hearth.testing import check_expert
 
 pytest.importorskip("dlib", reason="the extra `video` is not installed: pip install 'hearth-agent[video]'")
@@ -80,3 +83,28 @@ def test_no_face(expert: IdentityExpert) -> None:
 def test_a_box_beside_the_frame_or_of_no_size(expert: IdentityExpert, portrait: Pixels) -> None:
     for box in (Box(900, 900, 1000, 1000), Box(-80, -80, -10, -10), Box(50, 50, 50, 50), Box(60, 60, 50, 50)):
         assert expert.look((Frame(portrait, 0.0), box)) == ()
+
+
+# ── The gallery ───────────────────────────────────────────────────────────────────────────────────────────
+
+GALLERY = (
+    Path(os.environ.get("HEARTH_DATA", Path(__file__).parents[3] / "shared" / "data")) / "media/faces/knn_examples"
+)
+
+
+@pytest.mark.data
+def test_known_faces_of_the_gallery_are_named_and_no_other(expert: IdentityExpert) -> None:
+    """All of it: `python -m benchmarks.video_identity`."""
+    if not GALLERY.is_dir():
+        pytest.skip(f"needs {GALLERY} (HEARTH_DATA)")
+
+    def faces(path: Path) -> tuple[Face, ...]:
+        return expert.look(whole(np.asarray(Image.open(path).convert("RGB"))))
+
+    people = [
+        Known(name, np.stack([faces(path)[0].vector for path in sorted((GALLERY / "train" / name).iterdir())]))
+        for name in ("obama", "biden", "rose_leslie")
+    ]
+    named = [verdict([face], people).name for face in faces(GALLERY / "test" / "obama_and_biden.jpg")]
+    assert sorted(named) == ["", "biden", "obama"], "the child is nobody enrolled"
+    assert [verdict([f], people).name for f in faces(GALLERY / "test" / "johnsnow_test1.jpg")] == [""]
