@@ -20,7 +20,7 @@ from hearth.tools.words import folded, stems
 from hearth.types import Entity, Plain
 
 STATE_FILE = "home/devices.json"
-NOT_CONNECTED = "written down only: no device is connected yet, so switch it by hand"
+NOT_CONNECTED = "Written down only: no device is connected yet, so switch it by hand"
 
 DeviceId = NewType("DeviceId", str)
 DeviceKind = Literal["lamp", "plug", "fan", "tv", "speaker", "heating", "blinds", "door", "lock"]
