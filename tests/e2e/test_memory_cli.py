@@ -118,6 +118,10 @@ def test_hostile_text_is_only_text(hearth: Hearth) -> None:
     for command in (("show",), ("search", "sister", "Ana"), ("search", 'a" OR NEAR( *'), ("why", "1"), ("stats",)):
         shown = hearth("memory", *command)
         assert not set("\x1b\x07\u202e") & set(shown.out + shown.err)
+    for words in ("show", "search sister Ana", "why 1"):
+        shown = hearth("memory", *words.split(), "--json")
+        assert not set("\x1b\x07\x9b\u202e") & set(shown.out)
+        assert "\u202e" in json.dumps(json.loads(shown.out), ensure_ascii=False)  # escaped, not lost
     assert facts(hearth("memory", "show", "--json"))
 
 
@@ -133,6 +137,10 @@ def test_hostile_text_is_only_text(hearth: Hearth) -> None:
         (("why", "99"), 4, "no fact 99"),
         (("revoke", "99"), 4, "no fact 99"),
         (("confirm", "99"), 4, "no fact 99"),
+        (("why", "9" * 30), 4, "no fact 9999"),
+        (("revoke", "9" * 30), 4, "no fact 9999"),
+        (("search", "x", "--since", "9999-12-31"), 2, "year 9999"),
+        (("show", "--as-of", "0001-01-01"), 2, "year 1;"),
         (("import", "nowhere.mbox"), 2, "does not exist"),
         (("share", "99", "--to", "nowhere"), 78, "no record"),
     ],
@@ -141,6 +149,31 @@ def test_errors_say_what_to_do(hearth: Hearth, arguments: tuple[str, ...], code:
     ran = hearth("memory", *arguments)
     assert (ran.code, says in ran.err) == (code, True), ran.err
     assert "Traceback" not in ran.err
+
+
+def test_of_several_facts_all_are_changed_or_none(hearth: Hearth) -> None:
+    hearth("memory", "add", "my sister Ana lives in Porto")
+    assert hearth("memory", "revoke", "1", "99").code == 4
+    assert hearth("memory", "confirm", "1", "99").code == 4
+    assert len(facts(hearth("memory", "show", "--json"))) == 2
+    assert len(facts(hearth("memory", "revoke", "1", "2", "1", "--json"))) == 2
+    assert hearth("memory", "revoke", "2").code == 4
+
+
+def test_an_import_from_the_ends_of_time_is_refused_and_disturbs_nothing(hearth: Hearth, tmp_path: Path) -> None:
+    rows = [
+        {"timestamp": moment, "sender": "Tom", "body": f"yak of {moment[:4]}"}
+        for moment in ("0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-12:00", "2024-05-01T10:00:00+00:00")
+    ]
+    chat = tmp_path / "chat.jsonl"
+    chat.write_text("\n".join(map(json.dumps, rows)))
+    ran = hearth("memory", "import", str(chat))
+    assert (ran.code, ran.out.split(" ")[0], ran.err.count("expected one from 2 to 9998")) == (6, "1", 2)
+    for command in (("search", "yak"), ("stats",)):
+        assert hearth("memory", *command).code == 0
+    event = {"type": "event", "id": "e", "kind": "note", "at": rows[0]["timestamp"], "text": "x", "sources": ["owner"]}
+    (tmp_path / "lines.jsonl").write_text(json.dumps(event))
+    assert "in the year 1;" in hearth("memory", "load", str(tmp_path / "lines.jsonl")).err
 
 
 def test_sharing_copies_one_thing_and_asks_there(hearth: Hearth, learned_home: Path, tmp_path: Path) -> None:

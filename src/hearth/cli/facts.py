@@ -120,7 +120,9 @@ def revoke(invocation: Invocation, ids: tuple[int, ...], because: str, as_json: 
     """Say that facts are not so, and never were. They are not proposed again."""
     with opened(invocation.home) as at:
         reason = f"you revoked it: {because}" if because else "you revoked it"
-        gone = [at.facts.revoke(standing(at.facts, id).id, at.now, reason) for id in ids]
+        found = {fact.id: fact for fact in (standing(at.facts, id) for id in ids)}
+        refused_first = sorted(found.values(), key=lambda fact: fact.status != "revoked")  # all, or none
+        gone = [at.facts.revoke(fact.id, at.now, reason) for fact in refused_first]
         if as_json:
             print_json([fact_json(fact, at.zone) for fact in gone])
         else:
@@ -158,7 +160,10 @@ def proposed(invocation: Invocation, look: bool, as_json: bool) -> None:
 def confirm(invocation: Invocation, ids: tuple[int, ...], as_json: bool) -> None:
     """Say that proposed facts are so."""
     with opened(invocation.home) as at:
-        kept = [at.facts.promote(id, at.now) for id in ids]
+        waiting = {fact.id for fact in at.facts.proposed()}
+        found = dict.fromkeys(at.facts.get(id).id for id in ids)
+        refused_first = sorted(found, key=lambda id: id in waiting)  # all, or none
+        kept = [at.facts.promote(id, at.now) for id in refused_first]
         if as_json:
             print_json([fact_json(fact, at.zone) for fact in kept])
         else:

@@ -75,4 +75,5 @@ def print_json(document: object) -> None:
         text.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError:  # half a surrogate pair, or a terminal with few characters
         text = json.dumps(document, indent=2, default=encode)
-    click.echo(text)
+    # What steers a terminal is escaped: the same document to a program.
+    click.echo("".join(c if c == shown else json.dumps(c)[1:-1] for c, shown in zip(text, clean(text), strict=True)))

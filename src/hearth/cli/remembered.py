@@ -76,10 +76,13 @@ def known_people(at: Opened) -> Known:
 
 def period(text: str, at: Opened) -> tuple[dt.datetime, dt.datetime]:
     """The stretch of time `text` names. Raises: UsageError."""
+    from hearth.memory.dates import is_tellable
     from hearth.planning.times_named import times_named
 
     with contextlib.suppress(ValueError):
         said = dt.datetime.fromisoformat(text)
+        if not is_tellable(said):
+            raise click.UsageError(f"{text!r} is in the year {said.year}; write one from 2 to 9998")
         said = said if said.tzinfo else said.replace(tzinfo=at.zone)
         return said, said + dt.timedelta(days=1) if len(text) <= 10 else said
     found = times_named(text, at.now, at.settings.owner.country)

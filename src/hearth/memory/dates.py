@@ -26,6 +26,11 @@ _SINCE_YEAR = re.compile(r"\b(?:since|in|from) ((?:19|20)\d\d)\b", re.I)
 _WORDS = ("a", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 
+def is_tellable(moment: dt.datetime) -> bool:
+    """Whether a moment can be told in every zone: in the first and the last year there is, it may fall outside."""
+    return dt.MINYEAR < moment.year < dt.MAXYEAR
+
+
 def _month(name: str) -> int:
     return next(k for k, month in enumerate(MONTHS, 1) if month.startswith(name.lower()[:3]))
 

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hearth.errors import NotFound, RequestError
+from hearth.memory.dates import is_tellable
 from hearth.store import Store
 from hearth.trace import label_from_text, label_text
 from hearth.types import OWNER, Label
@@ -31,6 +32,8 @@ BELIEVED = ("promoted", "amended")
 ME = "me"
 """The owner as a subject."""
 MAX_CHARACTERS = 1000
+_GREATEST_NUMBER = 2**63 - 1
+"""SQLite's."""
 
 SINGLE_VALUED = frozenset(
     {
@@ -330,7 +333,7 @@ class FactStore:
 
     def get(self, id: int) -> Fact:
         """Any row, believed or not. Raises: NotFound."""
-        found = self._many("number = ?", [id])
+        found = self._many("number = ?", [id]) if abs(id) <= _GREATEST_NUMBER else ()
         if not found:
             raise NotFound(f"there is no fact {id}; `hearth memory show` lists those that stand")
         return found[0]
@@ -389,6 +392,9 @@ def _check(new: NewFact) -> None:
             raise RequestError(f"the {name} of a fact {what}; write a few words, as in 'Ben', 'lives in', 'Ghent'")
     if not 0 <= new.confidence <= 1:
         raise RequestError(f"the confidence {new.confidence!r} is not between 0 and 1")
+    for moment in (new.since, new.until):
+        if moment is not None and not is_tellable(moment):
+            raise RequestError(f"a fact cannot begin or end in the year {moment.year}; write one from 2 to 9998")
     if new.since is not None and new.until is not None and new.until <= new.since:
         raise RequestError(f"a fact cannot end ({new.until.date()}) before it began ({new.since.date()})")
 

@@ -24,6 +24,7 @@ from typing import Any
 
 from hearth.errors import RequestError
 from hearth.memory.chats import CHAT_LINE, json_lines, plain, telegram, whatsapp
+from hearth.memory.dates import is_tellable
 from hearth.memory.events import EventMemory, NewEvent
 from hearth.memory.sources import (
     ENDINGS,
@@ -78,6 +79,8 @@ def imported(source: Source, memory: EventMemory, store: Store, report: Report) 
         report.n_bytes += n_bytes
         if item is NOTHING:
             continue
+        if not isinstance(item, Bad) and not is_tellable(item.at):
+            item = Bad(f"{source.path}, {item.text[:40]!r}", f"the year {item.at.year}; expected one from 2 to 9998")
         if isinstance(item, Bad):
             report.n_bad += 1
             if len(report.bad) < MAX_BAD_SHOWN:

@@ -17,6 +17,7 @@ from typing import Annotated, Literal
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from hearth.errors import RequestError
+from hearth.memory.dates import is_tellable
 from hearth.memory.events import EventMemory, NewEvent
 from hearth.memory.facts import FactStore, NewFact
 from hearth.store import Store
@@ -150,6 +151,8 @@ def _event(line: _EventLine, number: int, is_mine: bool) -> NewEvent:
         raise RequestError(
             f"line {number}: the time {line.at!r} names no zone; expected e.g. {moment_text(_EXAMPLE)!r}"
         )
+    if not is_tellable(at):
+        raise RequestError(f"line {number}: an event in the year {at.year}; expected one from 2 to 9998")
     label = line.label(is_mine)
     return NewEvent(line.id, line.text, line.kind, at, label, line.person, line.place, line.thread)
 
