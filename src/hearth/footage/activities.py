@@ -13,7 +13,6 @@ import datetime as dt
 import importlib.resources
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
