@@ -18,6 +18,8 @@ from hearth.guard.egress import Egress
 from hearth.guard.monitor import Monitor
 from hearth.guard.policy import Policy
 from hearth.memory.events import EventMemory
+from hearth.memory.facts import FactStore
+from hearth.memory.recollection import Recollection
 from hearth.planning.check import MAX_STEPS, check_plan
 from hearth.protocols import CallContext
 from hearth.store import Store
@@ -44,7 +46,7 @@ def named(name: str) -> FunctionTool:
 store = Store.open(given.folder / "hearth.db")
 folder = Folder(given.folder / "owner", store)
 trace = Trace(store)
-memory = EventMemory(store)
+memory = Recollection(EventMemory(store), FactStore(store))
 egress = Egress((), store, lambda: NOW)
 tools = {f"echo_{k}": named(f"echo_{k}") for k in range(given.tools)}
 monitor = Monitor(tools, Policy(), RefusingApprover())

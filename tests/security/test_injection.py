@@ -20,6 +20,8 @@ from hearth.guard.monitor import Monitor
 from hearth.guard.policy import Policy, Rule
 from hearth.guard.quoting import INJECTION
 from hearth.memory.events import EventMemory
+from hearth.memory.facts import FactStore
+from hearth.memory.recollection import Recollection
 from hearth.models.detector import (
     MAX_PIECES,
     MAX_TEXT_CHARACTERS,
@@ -387,7 +389,8 @@ def test_what_is_remembered_of_a_strangers_text_is_marked(
     plan = Plan((Step("open_letter"), Step("keep_in_mind", {"text": text})))
     assert monitor.rule(plan).verdict == "allow"
     memory = EventMemory(store)
-    context = make_call("k", FIXED_NOW, folder.for_call("k"), memory=memory)
+    held = Recollection(memory, FactStore(store))
+    context = make_call("k", FIXED_NOW, folder.for_call("k"), memory=held)
     letter = monitor.call(plan, 0, {}, context)
     given = Value(ORDINARY[0], letter.label) if isinstance(text, Ref) else Value(text, OWNER)
     monitor.call(plan, 1, {"text": given}, context)
