@@ -167,7 +167,7 @@ def samples_of(
         try:
             demonstration = demonstration_from_json(data, f"{stem}-{place.rpartition(':')[2]}")
             _check(demonstration, tools)
-            gold = _gold_from_json(data, demonstration.plan)
+            gold = gold_from_json(data, demonstration.plan)
         except HearthError as error:
             if faults is None:
                 raise RequestError(f"{place}: {error}") from None
@@ -186,7 +186,7 @@ def _check(demonstration: Demonstration, tools: Mapping[str, ToolSpec]) -> None:
         )
 
 
-def _gold_from_json(data: Mapping[str, Any], plan: Plan) -> Gold:
+def gold_from_json(data: Mapping[str, Any], plan: Plan) -> Gold:
     """Links as the file names them (a tool used twice keeps its own), else as references say."""
     made = gold_of(plan)
     nodes = set(made.graph.nodes)
