@@ -1,0 +1,111 @@
+"""Hearth's planners as a base model: it learns from an owner's stream and plans what the owner asks next."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from sedna.common.class_factory import ClassFactory, ClassType
+
+from hearth.models.encoder import MiniLMEncoder
+from hearth.plan_format import plan_to_json, read_demonstrations
+from hearth.planning.filling import Filler
+from hearth.planning.learned import LearnedPlanner
+from hearth.planning.recall import RecallPlanner
+from hearth.planning.student import Student, StudentOptions
+from hearth.protocols import Planner
+from hearth.types import Context, Demonstration, Effect, Plan, Refusal
+from hearth_plans import answer_of, demonstrations_of, request_of, tools
+
+os.environ["BACKEND_TYPE"] = "HEARTH"  # any name that sedna does not know: else it looks for TensorFlow
+encoder = functools.cache(MiniLMEncoder.open)
+filler = functools.cache(Filler.open)
+
+
+def taught_planner(kind: str, learnt: Sequence[Demonstration]) -> Planner:
+    """A planner that knows these demonstrations and nothing else.
+
+    Args:
+        kind: `recall` does as in the nearest demonstration, or refuses; `student` ranks combinations of tools, and
+            plans here as well as it can, however unsure.
+    """
+    if kind == "recall":
+        recall = RecallPlanner(encoder())
+        recall.add(learnt)
+        return recall
+    if kind != "student":
+        raise ValueError(f"planner is {kind!r}; expected recall or student")
+    student = Student(encoder(), tools(), StudentOptions(hides_tools=False))
+    student.learn(learnt)
+    student.settle()
+    always: dict[Effect, float] = {"none": 0.0, "change": 0.0, "send": 0.0}
+    return LearnedPlanner(student, filler(), least_confidence=always, knows_scope=False)
+
+
+@ClassFactory.register(ClassType.GENERAL, alias="HearthPlanner")
+class HearthPlanner:
+    """What it has learnt is its model: a file of demonstrations in the plan format."""
+
+    def __init__(self, planner: str = "student", n_learnt: int = 1000, keep: str = "all") -> None:
+        """Nothing is loaded yet.
+
+        Args:
+            planner: `recall` or `student`.
+            n_learnt: Of each training, so many samples are learnt from: the newest.
+            keep: Through rounds of lifelong learning, `all` or only the `last`.
+        """
+        self.kind, self.n_learnt, self.keep = planner, int(n_learnt), keep
+        self._learnt: dict[str, Demonstration] = {}
+        self._planner: Planner | None = None
+
+    def preprocess(self) -> None:
+        """Ianvs asks for it."""
+
+    def train(self, data: Any, **_: Any) -> HearthPlanner:
+        if self.keep == "last":
+            self._learnt.clear()
+        new = demonstrations_of(data.x, data.y)[-self.n_learnt :]
+        self._learnt |= {one.id: one for one in new}
+        self._planner = None
+        return self
+
+    def save(self, path: str) -> str:
+        """Write the demonstrations to `path`, a folder; the file's path."""
+        file = Path(path) / "demonstrations.jsonl"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("w") as out:
+            for one in self._learnt.values():
+                now = one.now.isoformat() if one.now else None
+                line = {"id": one.id, "user_request": one.request, "now": now, **plan_to_json(one.plan)}
+                out.write(json.dumps(line) + "\n")
+        return str(file)
+
+    def load(self, path: str) -> None:
+        """Know what a file holds, and nothing else."""
+        found = {one.id: one for one in read_demonstrations(Path(path))}
+        if found != self._learnt:
+            self._learnt, self._planner = found, None
+
+    def predict(self, data: Sequence[str], **_: Any) -> list[str]:
+        """An answer for each question."""
+        return [answer_of(self.plan(question)) for question in data]
+
+    def plan(self, question: str) -> Plan | Refusal:
+        if self._planner is None:
+            self._planner = taught_planner(self.kind, list(self._learnt.values()))
+        return self._planner.plan(request_of(question), Context(), tools())
+
+    def sureness(self, question: str) -> float:
+        """The share of tools it expects to have right in its plan; 0 where it has none."""
+        return sureness_of(self.plan(question))
+
+
+def sureness_of(found: Plan | Refusal) -> float:
+    """See `HearthPlanner.sureness`."""
+    if not isinstance(found, Plan):
+        return 0.0
+    return found.confidence if found.expected_f1 is None else found.expected_f1
