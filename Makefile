@@ -84,7 +84,8 @@ test-train: $(VENV)/.dev $(VENV)/.train  ## the tests that need torch
 
 test-video: $(VENV)/.dev $(VENV)/.video  ## the tests that need the experts for home video
 	@$(BIN)/python -m pytest tests/contract/test_experts.py tests/unit/test_extra.py tests/unit/test_background.py tests/unit/test_person.py \
-		tests/unit/test_footage_files.py tests/e2e/test_video_cli.py
+		tests/unit/test_footage_files.py tests/unit/test_sound_files.py tests/unit/test_hearing.py tests/unit/test_ocr.py \
+		tests/e2e/test_video_cli.py
 
 check: $(VENV)/.dev  ## format, lint, types, import directions, generated docs
 	$(BIN)/ruff format --check .

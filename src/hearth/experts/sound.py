@@ -41,7 +41,10 @@ _STROKE_DB = 15.0
 """A stroke rises so much within two steps …"""
 _STROKE_S = 0.12
 """… and has fallen by half of it after so long."""
-_PACE_S = (0.08, 0.7)
+_PACE_S = (0.08, 0.45)
+_WOODEN_SHARE = 0.4
+"""Of the energy of a stroke is between 150 and 1200 Hz: keys click higher, steps thud lower."""
+_WOODEN_BINS = slice(5, 39)
 _TONE_DB = 12.0
 _TONE_SHARE = 0.7
 """Of the energy from 300 Hz on is in the three strongest peaks of a tone."""
@@ -59,6 +62,7 @@ class _Heard:
     is_tone: NDArray[np.bool_]
     peak: NDArray[np.int64]
     """Of the spectrum, which bin."""
+    is_wooden: NDArray[np.bool_]
     has_voice: NDArray[np.bool_]
 
 
@@ -119,12 +123,14 @@ def _measured(samples: Samples, voices: Sequence[tuple[float, float]]) -> _Heard
     background = float(np.quantile(level, _QUANTILE))
     is_tone = np.zeros(n_steps, np.bool_)
     peak = np.zeros(n_steps, np.int64)
+    is_wooden = np.zeros(n_steps, np.bool_)
     window = np.hanning(_FRAME)
     for k in np.flatnonzero(level > background + _TONE_DB):
         part = samples[k * _STEP : k * _STEP + _FRAME]
         if len(part) < _FRAME:
             continue
         power = np.abs(np.fft.rfft(part * window)) ** 2
+        is_wooden[k] = float(power[_WOODEN_BINS].sum()) >= _WOODEN_SHARE * float(power[1:].sum())
         heard, rest = power[_TONE_BINS].copy(), float(power[_TONE_BINS].sum())
         share, peak[k] = 0.0, int(np.argmax(heard))
         for _ in range(3):
@@ -134,7 +140,7 @@ def _measured(samples: Samples, voices: Sequence[tuple[float, float]]) -> _Heard
             heard[near] = 0.0
         is_tone[k] = rest > 0.5 * float(power[3:].sum()) and share >= _TONE_SHARE * rest
     has_voice = _marked(n_steps, [(int(a / _STEP_S), int(b / _STEP_S)) for a, b in voices])
-    return _Heard(level, background, is_tone, peak, has_voice)
+    return _Heard(level, background, is_tone, peak, is_wooden, has_voice)
 
 
 def _marked(n_steps: int, spans: Sequence[tuple[int, int]]) -> NDArray[np.bool_]:
@@ -176,7 +182,8 @@ def _knocks(heard: _Heard, tones: Sequence[tuple[int, int]]) -> list[tuple[int, 
         if not is_rise or (strokes and k - strokes[-1] < 4) or heard.has_voice[k] or is_tone[k]:
             continue
         after = level[k + n_long : k + n_long + 5]
-        if len(after) and float(after.min()) <= top - _STROKE_DB / 2:
+        is_wooden = bool(heard.is_wooden[k : k + 3].any())
+        if is_wooden and len(after) and float(after.min()) <= top - _STROKE_DB / 2:
             strokes.append(k)
     found: list[list[int]] = []
     for k in strokes:

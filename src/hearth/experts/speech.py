@@ -31,6 +31,8 @@ from hearth.protocols import ExpertCard
 _LOUDEST = 0.7
 """Each stretch is made so loud, in parts of full scale."""
 _MOST_GAIN = 30.0
+_HISS = 0.001
+"""Of the noise that is added, in parts of full scale."""
 _PAST_WORDS = re.compile(r"[<\[+].*")
 """Silence and noises, as the recogniser writes them."""
 _VARIANT = re.compile(r"\(\d+\)$")
@@ -99,7 +101,9 @@ def _words(decoder: Any, samples: Samples) -> list[tuple[str, float]]:
     centred = samples - samples.mean()
     loudest = float(np.abs(centred).max(initial=0.0))
     gain = min(_MOST_GAIN, _LOUDEST / loudest) if loudest > 0 else 1.0
-    pcm = (np.clip(centred * gain, -1, 1) * 32767).astype("<i2").tobytes()
+    # Faint noise, the same each time: the recogniser was made on recordings, and goes astray on a silence of zeros.
+    hiss = np.random.default_rng(0).standard_normal(len(samples)).astype(np.float32) * _HISS
+    pcm = (np.clip(centred * gain + hiss, -1, 1) * 32767).astype("<i2").tobytes()
     decoder.start_utt()
     # The whole stretch at once: its loudness is evened out by itself alone, not by what was heard before.
     decoder.process_raw(pcm, full_utt=True)
