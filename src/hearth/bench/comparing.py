@@ -256,3 +256,12 @@ def comparison_document(found: Comparison) -> dict[str, object]:
         "seed": found.seed,
         "n_draws": found.n_draws,
     }
+
+
+def interval_rows(found: Comparison) -> list[tuple[str, float, float, float]]:
+    """Name, difference and interval of what has one in [−1, 1], groups beneath; for the picture."""
+    shown = [one for one in found.measures if one.name != "ms"]
+    named = [(one.name, one) for one in shown]
+    named += [(f"{kind}: {one.name}", one) for kind, groups in found.groups.items() for one in groups]
+    rows = [(name, one.b - one.a, one.low, one.high) for name, one in named]
+    return [(name, value, low, high) for name, value, low, high in rows if low is not None and high is not None]

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from hearth.cli.jobs import run_job, score
+from hearth.cli.reports import compare, report
 from hearth.errors import RequestError
 from hearth.terminal import clean
 
@@ -317,3 +318,5 @@ def q2a(split: str, owners: tuple[str, ...], recall_only: bool, out: Path) -> No
 
 bench.add_command(run_job)
 bench.add_command(score)
+bench.add_command(report)
+bench.add_command(compare)
