@@ -47,8 +47,8 @@ def drawn(lines: tuple[str, ...], font: str, size_px: int) -> Image.Image:
 
 
 def noisy(image: Image.Image) -> Image.Image:
-    pixels = np.asarray(image).astype(np.float32)
-    pixels = pixels + np.random.default_rng(SEED).standard_normal(pixels.shape) * 25
+    clean = np.asarray(image).astype(np.float64)
+    pixels = clean + np.random.default_rng(SEED).standard_normal(pixels.shape) * 25
     return Image.fromarray(np.clip(pixels, 0, 255).astype(np.uint8))
 
 

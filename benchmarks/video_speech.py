@@ -62,14 +62,11 @@ Clip = tuple[Samples, list[str]]
 
 
 def of_wave(data: bytes) -> Samples:
-    samples: Samples
     with wave.open(io.BytesIO(data)) as file:
         rate = file.getframerate()
-        samples = np.frombuffer(file.readframes(1 << 30), "<i2").astype(np.float32) / 32768
-    if rate != SAMPLES_PER_S:
-        t = np.arange(int(len(samples) * SAMPLES_PER_S / rate)) * rate / SAMPLES_PER_S
-        samples = np.interp(t, np.arange(len(samples)), samples).astype(np.float32)
-    return np.asarray(samples, dtype=np.float32)
+        heard = np.frombuffer(file.readframes(1 << 30), "<i2") / 32768
+    t = np.arange(int(len(heard) * SAMPLES_PER_S / rate)) * rate / SAMPLES_PER_S
+    return np.interp(t, np.arange(len(heard)), heard).astype(np.float32)
 
 
 def recorded(folder: Path) -> dict[str, list[Clip]]:
@@ -78,8 +75,8 @@ def recorded(folder: Path) -> dict[str, list[Clip]]:
         for said, clip in re.findall(r"<s>(.*)</s> \((.*)\)", (folder / name).read_text()):
             data = (folder / Path(name).parent / f"{clip}.wav").read_bytes()
             found.setdefault(part, []).append((of_wave(data), said.split()))
-    command = np.frombuffer((folder / "goforward.raw").read_bytes(), "<i2").astype(np.float32) / 32768
-    found["cards"].append((command, ["go", "forward", "ten", "meters"]))
+    command = np.frombuffer((folder / "goforward.raw").read_bytes(), "<i2") / 32768
+    found["cards"].append((command.astype(np.float32), ["go", "forward", "ten", "meters"]))
     return found
 
 
