@@ -20,6 +20,7 @@ from hearth.errors import PlanError
 from hearth.planning.binding import Unit
 from hearth.planning.check import check_plan
 from hearth.planning.choosing import Ballot
+from hearth.planning.conventions import CONFIDENCE, OWNERS, Conventions
 from hearth.planning.lessons import tokens_of
 from hearth.planning.manners import Manners
 from hearth.planning.offered import Offered
@@ -55,6 +56,7 @@ class RecallPlanner:
         self._offered: Offered | None = None
         self._manners = Manners(self._remembered)
         self._usable: tuple[int, NDArray[np.bool_]] | None = None
+        self._conventions: tuple[int, Conventions] | None = None
 
     # ── Memory ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -86,8 +88,10 @@ class RecallPlanner:
             return Refusal("unreadable", reason, planner=self.name)
         if not tools:
             return Refusal("out_of_scope", "I can't do that: no tools are installed.", planner=self.name)
-        offered = self._offers(tools)
         text = request.text
+        if (known := self._meant(text, tools)) is not None:
+            return known
+        offered = self._offers(tools)
         slots = find_slots(text, request.now, _without_things(context))
         parts = clauses(text, slots)
         manners = self._manners
@@ -101,6 +105,18 @@ class RecallPlanner:
         proposal = Proposal(ballot, units, offered, manners, self._remembered.likeness)
         return self._answered(proposal.parts(), offered)
 
+    def _meant(self, text: str, tools: Mapping[str, ToolSpec]) -> Plan | None:
+        """What the owner taught these words to stand for."""
+        found = self._own_words().meant(text)
+        if found is None:
+            return None
+        plan, id = found
+        said = tuple(replace(step, text=step.text or text) for step in plan.steps)
+        try:
+            return check_plan(Plan(said, confidence=CONFIDENCE, planner=self.name, rests_on=(id,)), tools)
+        except PlanError:  # its tools are not there, or no longer the same
+            return None
+
     # ── What is derived from memory ───────────────────────────────────────────────────────────────────────
 
     def _offers(self, tools: Mapping[str, ToolSpec]) -> Offered:
@@ -108,6 +124,16 @@ class RecallPlanner:
             self._offered = Offered(self._remembered.likeness, tools, self._cache, self._remembered.fingerprint)
             self._usable = None
         return self._offered
+
+    def _own_words(self) -> Conventions:
+        if self._conventions is None or self._conventions[0] != self._remembered.n_changes:
+            own = self._remembered.taught(OWNERS) if self._has_own() else []
+            others = self._remembered.requests_beside(OWNERS) if own else []
+            self._conventions = (self._remembered.n_changes, Conventions(own, others))
+        return self._conventions[1]
+
+    def _has_own(self) -> bool:
+        return any(self._remembered.ids(source) for source in OWNERS)
 
     def _usable_rows(self, offered: Offered) -> NDArray[np.bool_]:
         """Rows whose every tool is on offer."""

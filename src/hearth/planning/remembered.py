@@ -11,7 +11,7 @@ import json
 import re
 import struct
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -128,9 +128,9 @@ class Remembered:
                         for id, d in fresh.items()
                     ],
                 )
-        else:
-            self._texts.update(texts)
         tools = self._drop([id for id in fresh if id in self._sources])
+        if self._store is None:
+            self._texts.update(texts)
         self._matrix = np.vstack([self._matrix, forms.astype(np.float16).astype(np.float32)])
         n_before = len(self.rows)
         for id, many in lessons.items():
@@ -270,6 +270,34 @@ class Remembered:
         """Where a demonstration came from; empty when it is not remembered."""
         return self._sources.get(id, "")
 
+    def taught(self, sources: Collection[str]) -> list[Demonstration]:
+        """The demonstrations from some sources, oldest first."""
+        if self._store is None:
+            found = [(id, *self._texts[id]) for id, source in self._sources.items() if source in sources]
+        else:
+            marks = ",".join("?" * len(sources))
+            found = [
+                tuple(row)
+                for row in self._store.query(
+                    f"SELECT id, request, plan_json, now FROM demonstration WHERE source IN ({marks}) ORDER BY rowid",  # noqa: S608 - question marks only
+                    tuple(sources),
+                )
+            ]
+        return [
+            Demonstration(
+                id, request, plan_from_json(json.loads(plan)), source=self._sources.get(id, ""), now=_moment(now)
+            )
+            for id, request, plan, now in found
+        ]
+
+    def requests_beside(self, sources: Collection[str]) -> list[str]:
+        """The requests of all demonstrations that are not from these sources."""
+        if self._store is None:
+            return [self._texts[id][0] for id, source in self._sources.items() if source not in sources]
+        marks = ",".join("?" * len(sources))
+        query = f"SELECT request FROM demonstration WHERE source NOT IN ({marks})"  # noqa: S608 - question marks only
+        return [str(row[0]) for row in self._store.query(query, tuple(sources))]
+
     def that_read(self, words: Sequence[str]) -> list[int]:
         """Rows that read just like this, newest first."""
         if self._by_words is None:
@@ -398,3 +426,7 @@ def _row_of(id: str, number: int, name: str) -> Row:
 
 def _split(names: str) -> tuple[str, ...]:
     return tuple(names.split(",")) if names else ()
+
+
+def _moment(text: str | None) -> dt.datetime | None:
+    return dt.datetime.fromisoformat(text) if text else None
