@@ -17,8 +17,6 @@ import numpy as np
 from sedna.datasources import JsonlDataParse
 
 os.environ["BACKEND_TYPE"] = "HEARTH"
-LEAST_SURE = 0.7
-"""A sample of which the model is less sure is unseen: its right answer is asked for, and learnt."""
 
 
 class Text(str):
@@ -53,7 +51,11 @@ class TaskScores:
 
 
 class LifelongJob:
-    """One task, the owner; the model's state goes on from round to round."""
+    """One task, the owner; the model's state goes on from round to round.
+
+    Where Ianvs asks which samples are unseen, those are of which the model says that it would ask: their right answers
+    are what it learns next.
+    """
 
     def __init__(self, seen_estimator: Any, **_: Any) -> None:
         self.model = seen_estimator
@@ -76,7 +78,7 @@ class LifelongJob:
         return found
 
     def inference_2(self, data: Any, **_: Any) -> tuple[Sequence[str], bool, list[TaskScores]]:
-        is_unseen = any(self.model.sureness(question) < LEAST_SURE for question in data.x)
+        is_unseen = any(self.model.asks(question) for question in data.x)
         return self.my_inference(data), is_unseen, []
 
     def inference(self, data: Any, **_: Any) -> tuple[Sequence[str], bool, list[TaskScores]]:

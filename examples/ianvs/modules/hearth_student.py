@@ -50,17 +50,21 @@ def taught_planner(kind: str, learnt: Sequence[Demonstration]) -> Planner:
 class HearthPlanner:
     """What it has learnt is its model: a file of demonstrations in the plan format."""
 
-    def __init__(self, planner: str = "student", n_learnt: int = 1000, keep: str = "all") -> None:
+    def __init__(
+        self, planner: str = "student", n_learnt: int = 1000, keep: str = "all", asks_below: float = 0.5
+    ) -> None:
         """Nothing is loaded yet.
 
         Args:
             planner: `recall` or `student`.
             n_learnt: Of each training, so many samples are learnt from: the newest.
             keep: Through rounds of lifelong learning, `all` or only the `last`.
+            asks_below: How sure it must be not to ask what is right.
         """
-        self.kind, self.n_learnt, self.keep = planner, int(n_learnt), keep
+        self.kind, self.n_learnt, self.keep, self.asks_below = planner, int(n_learnt), keep, float(asks_below)
         self._learnt: dict[str, Demonstration] = {}
         self._planner: Planner | None = None
+        self._found: dict[str, Plan | Refusal] = {}
 
     def preprocess(self) -> None:
         """Ianvs asks for it."""
@@ -95,17 +99,21 @@ class HearthPlanner:
         return [answer_of(self.plan(question)) for question in data]
 
     def plan(self, question: str) -> Plan | Refusal:
+        """The plan, or why there is none; thought of once, until something more is learnt."""
         if self._planner is None:
             self._planner = taught_planner(self.kind, list(self._learnt.values()))
-        return self._planner.plan(request_of(question), Context(), tools())
+            self._found.clear()
+        if question not in self._found:
+            self._found[question] = self._planner.plan(request_of(question), Context(), tools())
+        return self._found[question]
 
-    def sureness(self, question: str) -> float:
-        """The share of tools it expects to have right in its plan; 0 where it has none."""
-        return sureness_of(self.plan(question))
+    def asks(self, question: str) -> bool:
+        """Whether it would rather be told what is right."""
+        return sureness_of(self.plan(question)) < self.asks_below
 
 
 def sureness_of(found: Plan | Refusal) -> float:
-    """See `HearthPlanner.sureness`."""
+    """The share of tools a planner expects to have right; 0 where it has no plan."""
     if not isinstance(found, Plan):
         return 0.0
     return found.confidence if found.expected_f1 is None else found.expected_f1
