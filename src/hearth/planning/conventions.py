@@ -35,7 +35,8 @@ _SMALL = frozenset(
     re.findall(
         r"[\w']+",
         "a an the my our your to for of on in at with and or please pls plz ok okay now then so um uh yeah hey hi ta "
-        "thanks just again all it is that this i im i'm we me you go do as always ever from here be get got today tonight",
+        "thanks just again all it is that this i im i'm we me you go do as always ever from here be get got today "
+        "tonight",
     )
 )
 _EXCEPT = frozenset(
