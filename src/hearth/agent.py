@@ -38,6 +38,7 @@ from hearth.guard.warrant import Warrant
 from hearth.memory.events import EventMemory
 from hearth.memory.facts import FactStore
 from hearth.memory.inference import Told, facts_in, known_from, learn_from
+from hearth.memory.questions import said_by
 from hearth.memory.recollection import Recollection
 from hearth.memory.spans import WordReader
 from hearth.memory.tending import retention_of, tend_a_little
@@ -211,6 +212,8 @@ class Agent:
         if isinstance(found, Refusal) and found.planner == OWNERS_WORD:
             return None
         told_of = {fact.subject for fact in self.facts.believed()}
+        if (by := said_by(request.text)) is not None and self.memory.said_by(by.name, 1):
+            told_of.add(by.name)
         if (plan := asked_of_memory(request, found, context, told_of, tools)) is not None:
             return plan
         return told_to_memory(request, found, tools) if facts_in(request.text, request.now) else None

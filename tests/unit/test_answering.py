@@ -48,6 +48,7 @@ def memory(tmp_path: Path) -> Iterator[EventMemory]:
             ("Ben", day(5, 21), "I ran three marathons."),
             ("Ana", day(5, 22), "I sang in the choir on Friday."),
             ("Ana", day(5, 23), "The dance recital is on Friday."),
+            ("Ben", day(5, 24), "The terrier weighs 4.3 kilos."),
         ]
         found.remember_all(
             NewEvent(f"e{k}", text, "message", at, person=person, thread=f"t{k}")
@@ -74,6 +75,7 @@ def best(memory: EventMemory, question: str) -> tuple[str, str]:
         ("How long has Ben kept bees?", ("span", "5 years")),
         ("How many marathons did Ben run?", ("span", "three")),
         ("What is the name of Ana's cat?", ("said", "Pixel")),
+        ("How much does the terrier weigh?", ("span", "4.3 kilos")),
         ("Why did Ana adopt a cat?", ("said", "I adopted a cat.")),
         ("Did Ana go to the pottery class before Ana adopted a cat?", ("order", "Yes")),
         ("Did Ana go to the pottery class after Ana adopted a cat?", ("order", "No")),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hearth.memory.questions import asked_of, declares
+from hearth.memory.questions import Believed, SaidBy, asked_of, believed_then, declares, said_by
 
 
 @pytest.mark.parametrize(
@@ -57,3 +57,36 @@ def test_matters(words: str, text: str) -> None:
 )
 def test_what_states_something(text: str, is_told: bool) -> None:
     assert declares(text) is is_told
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("what did you believe last Tuesday?", Believed("", "last Tuesday")),
+        ("What did you know about my sister on Monday and why", Believed("my sister", "on Monday")),
+        ("what had you thought about Ana two weeks ago", Believed("Ana", "two weeks ago")),
+        ("what did you hold true in March 2019", Believed("", "in March 2019")),
+        ("what did you believe", None),
+        ("what did you think of the film", None),
+        ("what did I believe last Tuesday", None),
+    ],
+)
+def test_what_was_believed_at_a_time(text: str, expected: Believed | None) -> None:
+    assert believed_then(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("what did Tom write?", SaidBy("Tom", "", False)),
+        ("what has Tom Maes told me lately", SaidBy("Tom Maes", "", False)),
+        ("what did tom say yesterday", SaidBy("tom", "yesterday", False)),
+        ("what did Tom write in the family chat last week", SaidBy("Tom", "last week", True)),
+        ("what did Tom say about the tiles", None),
+        ("what did Tom write in his last mail", None),
+        ("what did I write", None),
+        ("what did you say", None),
+    ],
+)
+def test_whose_words_are_asked_for(text: str, expected: SaidBy | None) -> None:
+    assert said_by(text) == expected

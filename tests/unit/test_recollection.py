@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from hearth.errors import NotFound
-from hearth.memory.events import EventMemory, Filter
+from hearth.memory.events import EventMemory, Filter, NewEvent
 from hearth.memory.facts import ME, FactStore, NewFact
 from hearth.memory.inference import Told, learn_from
+from hearth.memory.ranking import Period
 from hearth.memory.recollection import Recollection
 from hearth.memory.routines import Happened, propose_routines, routines
 from hearth.store import Store
@@ -108,6 +109,63 @@ def test_nothing_is_found_when_nothing_is_known(world: World) -> None:
     world.say("my shoe size is 39")
     assert world.found("Caravaggio") == []
     assert world.found("what do you remember") in ([], world.found("what do you remember"))
+
+
+def test_all_that_is_held_true_alike_is_said_at_once(world: World) -> None:
+    for text in ("Lotte is allergic to hazelnuts", "Lotte is allergic to kiwi", "Lotte lives in Ghent"):
+        world.say(text)
+    said = world.memory.answer("what is Lotte allergic to", now=FIXED_NOW + DAY)
+    assert (said.kind, said.text) == ("fact", "Lotte is allergic to hazelnuts and kiwi")
+    assert [hit.text for hit in said.evidence[1:]] == ["Lotte is allergic to hazelnuts", "Lotte is allergic to kiwi"]
+    only = world.memory.answer("is Lotte allergic to kiwi", now=FIXED_NOW + DAY)
+    assert only.text == "Lotte is allergic to kiwi"
+
+
+def test_what_is_known_of_the_owner_is_listed(world: World) -> None:
+    assert world.memory.answer("what do you know about me", now=FIXED_NOW).kind == "unknown"
+    world.say("I like olives")
+    world.say("my shoe size is 39")
+    world.say("Ben likes me")
+    said = world.memory.answer("what do you know about me?", now=FIXED_NOW)
+    assert [hit.text for hit in said.evidence] == ["your shoe size is 39", "you like olives"]
+
+
+def test_what_was_believed_at_a_time_is_listed(world: World) -> None:
+    def times(text: str, now: dt.datetime) -> tuple[Period, ...]:
+        days = {"last week": -7, "yesterday": -2}[text]
+        return (Period(now + days * DAY, now + (days + 1) * DAY),)
+
+    world.memory = Recollection(EventMemory(world.store, read_times=times), world.facts)
+    world.say("my sister Ana lives in Porto", days=-5)
+    world.say("I like olives", days=-5)
+    world.say("my sister moved to Lisbon", days=0)
+
+    def believed(question: str) -> list[str]:
+        return [hit.text for hit in world.memory.answer(question, now=FIXED_NOW + DAY / 2).evidence]
+
+    assert believed("what did you believe yesterday") == ["you like olives", "Ana lives in Porto", "your sister is Ana"]
+    assert believed("what did you know about me yesterday") == ["you like olives", "your sister is Ana"]
+    assert "Ana lives in Porto" in believed("what did you think about my sister yesterday")
+    assert believed("what did you believe about Zork yesterday") == []
+    assert believed("what did you believe last week") == []
+
+
+def test_what_somebody_said_is_listed_the_latest_first(world: World) -> None:
+    def times(text: str, now: dt.datetime) -> tuple[Period, ...]:
+        return (Period(now - DAY, now),) if text == "yesterday" else ()
+
+    events = EventMemory(world.store, read_times=times)
+    memory = Recollection(events, world.facts)
+    events.remember_all(
+        NewEvent(f"m{k}", text, "message", FIXED_NOW + k * DAY, MESSAGE, person)
+        for k, (text, person) in enumerate(
+            [("the tent is mine", "Tom"), ("no", "Tomas"), ("the tiles came", "Tom Maes")]
+        )
+    )
+    said = memory.answer("what did Tom write", now=FIXED_NOW + 9 * DAY)
+    assert (said.kind, [hit.text for hit in said.evidence]) == ("listed", ["the tiles came", "the tent is mine"])
+    assert memory.answer("what did Tom write yesterday", now=FIXED_NOW + 9 * DAY).kind == "unknown"
+    assert len(memory.answer("what did Tom write yesterday", now=FIXED_NOW + 3 * DAY).evidence) == 1
 
 
 def test_filters_leave_facts_out(world: World) -> None:

@@ -35,6 +35,19 @@ def asked(text: str, found: Plan | Refusal = NOTHING) -> str | None:
         ("where can I get a cheap bicycle", None),
         ("what should I cook tonight", None),
         ("who invented the zipper", None),
+        ("who is Zork?", "who is Zork"),
+        ("who's Zork Maller", "who's Zork Maller"),
+        ("who is the president of France", None),
+        ("who is online", None),
+        ("who was Napoleon", None),
+        ("what did you believe last Tuesday?", "what did you believe last Tuesday"),
+        (
+            "what did you think about Zork two weeks ago, and why",
+            "what did you think about Zork two weeks ago, and why",
+        ),
+        ("what did you think of the film", None),
+        ("what did you do yesterday", None),
+        ("what did Zork write", None),
         ("what is Zoltan allergic to", None),
         ("are you a human", None),
         ("play my favourite song", None),
@@ -44,6 +57,23 @@ def asked(text: str, found: Plan | Refusal = NOTHING) -> str | None:
 )
 def test_questions_about_the_owner_go_to_memory(text: str, query: str | None) -> None:
     assert asked(text) == query
+
+
+def wrote(text: str, found: Plan | Refusal, said: set[str]) -> list[str] | None:
+    plan = asked_of_memory(Request(text, FIXED_NOW), found, KNOWN, said, TOOLS)
+    return None if plan is None else [step.tool for step in plan.steps]
+
+
+def test_what_somebody_wrote_is_looked_up_in_chats_beside_the_mail() -> None:
+    mail = Plan((Step("find_mail", {"sender": "Tom"}),))
+    assert wrote("what did Tom write", mail, {"Tom"}) == ["find_mail", "search_memory"]
+    assert wrote("what did Tom write in the chat", mail, {"Tom"}) == ["search_memory"]
+    assert wrote("what did Tom say yesterday", NOTHING, {"Tom"}) == ["search_memory"]
+    assert wrote("what did Tom write", mail, {"Ana"}) is None  # who never said a thing: mail alone
+    assert wrote("what did Tom write", Plan((Step("find_mail", {"sender": "Tom", "query": "tiles"}),)), {"Tom"}) is None
+    assert wrote("what did Tom write in his last email", mail, {"Tom"}) is None
+    assert wrote("what did Tom write", Plan((Step("find_notes", {"query": "Tom"}),)), {"Tom"}) is None
+    assert wrote("what did Tom write", Refusal("needs", "Which Tom?", ("find_mail.sender",)), {"Tom"}) is None
 
 
 def test_a_question_back_stands_unless_it_was_misplaced() -> None:

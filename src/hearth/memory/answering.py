@@ -46,7 +46,7 @@ CONCERNS = (
 """What the chance that it is about the one who is asked about is worked out from."""
 NOTHING = "I remember nothing about that."
 NOT_SAID = "I don't know: nothing I remember says that."
-_SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
+_SENTENCE = re.compile(r"(?:[^.!?\n]|(?<=\d)\.(?=\d))+[.!?]*")
 _WHEN = re.compile(
     r"\s*(?:when|(?:on |in |at |since )?(?:what|which) (?:day|date|year|month|week)|how long (?:until|till|before))\b",
     re.IGNORECASE,

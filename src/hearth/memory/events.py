@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from hearth.errors import NotFound
 from hearth.memory.closeness import N_CLOSE, Closeness, TokenEncoder
-from hearth.memory.index import EventIndex, Row, packed
+from hearth.memory.index import NEIGHBOUR_S, EventIndex, Row, packed
 from hearth.memory.ranking import Period, Question, Ranked, people_named, rank, reranked
 from hearth.memory.terms import weighed
 from hearth.protocols import Encoder, MemoryHit
@@ -179,7 +179,9 @@ class EventMemory:
         while self._encoder is not None and (limit is None or n_done < limit):
             batch = EMBED_BATCH if limit is None else min(EMBED_BATCH, limit - n_done)
             rows = self._store.query(
-                "SELECT number, text, person, thread FROM event WHERE is_embedded = 0 ORDER BY number LIMIT ?", (batch,)
+                "SELECT number, text, person, thread, at_unix_s FROM event WHERE is_embedded = 0"
+                " ORDER BY number LIMIT ?",
+                (batch,),
             )
             if not rows:
                 return
@@ -196,8 +198,8 @@ class EventMemory:
         """An event's words after those before it in its conversation: answers are short without their question."""
         before = self._store.query(
             "SELECT text, person FROM event WHERE number = (SELECT max(number) FROM event WHERE number < ?"
-            " AND number > ? - 50 AND thread = ?)",
-            (row["number"], row["number"], row["thread"]),
+            " AND number > ? - 50 AND thread = ?) AND abs(at_unix_s - ?) <= ?",
+            (row["number"], row["number"], row["thread"], row["at_unix_s"], NEIGHBOUR_S),
         )
         said = [f"{r['person']}: {r['text']}" if r["person"] else r["text"] for r in (*before, row)]
         return " ".join(part[:_MOST_TEXT_EMBEDDED] for part in said)
@@ -259,7 +261,7 @@ class EventMemory:
         ranked, close, people = looked
         near = np.flatnonzero(ranked.has_words | (ranked.cosines >= LEAST_COSINE))[:limit]
         numbers = self.index.numbers[ranked.slots[near]].tolist()
-        previous = self.index.previous[ranked.slots[near]]
+        previous = self.index.beside(ranked.slots[near])[0]
         before = np.where(previous >= 0, self.index.numbers[previous], -1).tolist()
         texts = self._texts(np.array([k for k in before if k >= 0], np.int64))
         marks = ",".join("?" * len(numbers))
@@ -354,6 +356,20 @@ class EventMemory:
     def recent(self, limit: int = 20) -> tuple[MemoryHit, ...]:
         """The latest events, newest first."""
         rows = self._store.query("SELECT * FROM event ORDER BY at_unix_s DESC, number DESC LIMIT ?", (limit,))
+        return tuple(_hit(row, 0.0) for row in rows)
+
+    def said_by(self, name: str, limit: int, periods: Sequence[Period] = ()) -> tuple[MemoryHit, ...]:
+        """What somebody said last, newest first; in the first of `periods`, if there is one.
+
+        Args:
+            name: All of it, or the beginning: "Tom" is Tom Maes, too.
+        """
+        since, until = (periods[0].start.timestamp(), periods[0].end.timestamp()) if periods else (-9e99, 9e99)
+        rows = self._store.query(
+            "SELECT * FROM event WHERE (person = ?1 COLLATE NOCASE OR substr(person, 1, length(?1) + 1) = ?1 || ' '"
+            " COLLATE NOCASE) AND at_unix_s >= ?2 AND at_unix_s < ?3 ORDER BY at_unix_s DESC, number DESC LIMIT ?4",
+            (name, since, until, limit),
+        )
         return tuple(_hit(row, 0.0) for row in rows)
 
     def told(self, ids: Sequence[str]) -> tuple[MemoryHit, ...]:

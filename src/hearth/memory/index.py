@@ -34,6 +34,9 @@ _LEAST_SWEPT = 1024
 _MOST_STEMS = 20_000
 """Words of questions whose stems are kept."""
 _MANY, _DRAWN = 20_000, 4000
+NEIGHBOUR_S = 3600.0
+"""What was said longer before or after, even in the same conversation, is no part of it: of a day's requests to the
+agent each stands for itself."""
 
 _TERMS = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.event_terms USING fts5vocab ('main', 'event_words', 'instance')"
 
@@ -299,6 +302,14 @@ class EventIndex:
         if n > len(self._thread_terms):
             self._thread_terms = np.append(self._thread_terms, np.zeros(n))
         return self._thread_terms[:n]
+
+    def beside(self, slots: Slots) -> tuple[Slots, Slots]:
+        """The event before and the one after each in its conversation, said within `NEIGHBOUR_S` of it; -1: none."""
+        found = []
+        for neighbours in (self.previous[slots], self.next[slots]):
+            is_near = np.abs(self.at_unix_s[neighbours] - self.at_unix_s[slots]) <= NEIGHBOUR_S
+            found.append(np.where((neighbours >= 0) & is_near, neighbours, -1))
+        return found[0], found[1]
 
     @property
     def mean_terms(self) -> float:

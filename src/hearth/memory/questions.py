@@ -61,6 +61,28 @@ _OPENER = re.compile(
 )
 
 
+_THEN = (
+    r"(?:(?:on|in|at|by|since|during|as of|back in) )?(?:the )?(?:yesterday|today|this (?:morning|week|month|year)"
+    r"|last (?:night|\w+)|(?:\w+ ){1,2}ago|(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+    r"|(?:january|february|march|april|may|june|july|august|september|october|november|december)(?: \d{4})?"
+    r"|\d{4}(?:-\d\d){0,2})"
+)
+_BELIEVED = re.compile(
+    r"\s*what (?:did|had) you (?:believed?|think|thought|know|known|hold true|take to be true)"
+    rf"(?: (?:about|of) (?P<whom>.+?))? (?P<when>{_THEN})(?:,? and why)?[\s?.!]*",
+    re.IGNORECASE,
+)
+_SAID = re.compile(
+    r"\s*what (?:did|has|have|was it that) (?P<name>[^\W\d_][\w'’-]*(?: [A-Z][\w'’-]*){0,2}) (?:just |last |recently )?"
+    r"(?:say|said|write|wrote|written|(?:tell|told|write|wrote|written|text|texted|message|messaged|send|sent)"
+    r"(?: to)? (?:me|us))"
+    rf"(?P<chat> (?:in|on|over|by|via) (?:the |our )?(?:\w+ )?(?:chat|whatsapp|telegram|signal|text|group))?"
+    rf"(?: last| lately| recently)?(?P<when> {_THEN})?[\s?.!]*",
+    re.IGNORECASE,
+)
+_NOBODY = frozenset(("i", "we", "you", "he", "she", "it", "they", "people", "someone", "anybody", "anyone", "everyone"))
+
+
 @dataclass(frozen=True, slots=True)
 class Asked:
     text: str
@@ -83,6 +105,39 @@ def asked_of(words: str) -> Asked:
             break
         text = shorter
     return Asked(text, _QUESTION.match(text) is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Believed:
+    """ "What did you believe about Ana last Tuesday"."""
+
+    whom: str
+    """Empty: everyone."""
+    when: str
+
+
+def believed_then(words: str) -> Believed | None:
+    """Of whom, and when, the agent's beliefs of the past are asked for; None: something else is."""
+    found = _BELIEVED.fullmatch(" ".join(words.split()))
+    return Believed(found["whom"] or "", found["when"]) if found else None
+
+
+@dataclass(frozen=True, slots=True)
+class SaidBy:
+    """ "What did Tom write yesterday"."""
+
+    name: str
+    when: str
+    is_in_chat: bool
+    """Whether a chat is named, and not only any way of writing."""
+
+
+def said_by(words: str) -> SaidBy | None:
+    """Whose words are asked for, whatever they were about; None: something else is."""
+    found = _SAID.fullmatch(" ".join(words.split()))
+    if found is None or found["name"].casefold() in _NOBODY:
+        return None
+    return SaidBy(found["name"], (found["when"] or "").strip(), found["chat"] is not None)
 
 
 def declares(text: str) -> bool:

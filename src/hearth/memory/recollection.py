@@ -21,7 +21,7 @@ from hearth.memory.dates import MONTHS
 from hearth.memory.events import EventMemory, Filter, Found
 from hearth.memory.facts import ME, Fact, FactStore
 from hearth.memory.inference import NEVER_FOUND
-from hearth.memory.questions import asked_of, declares
+from hearth.memory.questions import asked_of, believed_then, declares, said_by
 from hearth.memory.relations import KIN, listed, said_of
 from hearth.memory.retention import SUMMARY
 from hearth.memory.spans import WordReader
@@ -34,6 +34,8 @@ from hearth.types import Label
 FACT = "fact:"
 """Ids of facts among those of events begin so."""
 N_MAX_FACTS = 5
+N_LISTED = 10
+"""Of what is held true alike ("what do I like"), so many are said."""
 N_PASSED_OVER = 10
 """So many more events are looked at, as some are left out."""
 _LEAST_SHARE, _LEAST_COSINE = 0.34, 0.5
@@ -42,6 +44,7 @@ _LEAST_COVERED = 0.6
 _PAST = re.compile(
     r"\b(?:used to|before|previous(?:ly)?|former(?:ly)?|earlier|old|once|in the past|did\b.*\blive)\b", re.I
 )
+_OWNER = re.compile(r"\s*(?:me|myself)[\s?.!]*", re.IGNORECASE)
 _MEANS: Mapping[str, frozenset[str]] = {
     "lives in": frozenset(listed("live lives living home city town address moved")),
     "works at": frozenset(listed("work works working job employer company office")),
@@ -108,6 +111,8 @@ class Recollection:
     ) -> tuple[MemoryHit, ...]:
         """What is held true, then what happened; best first."""
         facts = self.facts_for(query)[: min(limit, N_MAX_FACTS)] if where is None else ()
+        if facts and _OWNER.fullmatch(query):  # no event is near "me"
+            return tuple(_as_hit(fact, score, None if now is None else now.tzinfo) for fact, score in facts)
         used = {event for fact, _ in facts for event in fact.events}
         found = self._events.look_closely(query, limit=limit + N_PASSED_OVER, now=now, where=where)
         kept = [_hit(one) for one in self._kept(found, query) if one.id not in used and _is_near(one, query)]
@@ -119,6 +124,14 @@ class Recollection:
         """The answer to `question` with what it rests on: what is held true, else what an event says, else that memory
         does not say. Of a matter that is only named ("what do you know about Ana"), what there is."""
         asked = asked_of(question)
+        if (then := believed_then(question)) is not None and (periods := self._events.times_in(then.when, now)):
+            return self._believed(then.whom, min(periods[0].end - dt.timedelta(seconds=1), now), now)
+        if (by := said_by(asked.text)) is not None:
+            periods = self._events.times_in(by.when, now)
+            if theirs := self._events.said_by(by.name, N_MAX_FACTS, periods):
+                return Recalled("listed", "", theirs)
+            if periods and self._events.said_by(by.name, 1):
+                return Recalled("unknown", NOTHING, chance=0.0)
         if not asked.is_question:
             hits = self.search(asked.text, now=now)
             return Recalled("listed", "", hits) if hits else Recalled("unknown", NOTHING, chance=0.0)
@@ -138,8 +151,22 @@ class Recollection:
         facts = [fact for fact, share in self.facts_for(question) if share >= 1 and (not is_when or _tells_time(fact))]
         if not facts:
             return None
-        hit = _as_hit(facts[0], 1.0, now.tzinfo)
-        return Recalled("fact", hit.text, (hit, *self._events.told(facts[0].events)[:N_EVIDENCE]))
+        first = facts[0]
+        alike = [fact for fact in facts if _is_current(fact) and _alike(fact, first)][:N_LISTED] or [first]
+        events = tuple(dict.fromkeys(event for fact in alike for event in fact.events))
+        hit = _as_hit(first, 1.0, now.tzinfo)
+        return Recalled("fact", _together(alike, now.tzinfo), (hit, *self._events.told(events)[:N_EVIDENCE]))
+
+    def _believed(self, whom: str, then: dt.datetime, now: dt.datetime) -> Recalled:
+        """What was held true at a moment, of everyone or of somebody, the latest learnt first."""
+        held = self._facts.believed(as_of=then)
+        if _OWNER.fullmatch(whom):
+            held = tuple(fact for fact in held if fact.subject == ME)
+        elif whom:
+            kin = self._kin(held)
+            held = tuple(fact for fact in held if _covered(_asked(whom) or [whom.casefold()], fact, kin) > 0)
+        hits = tuple(_as_hit(fact, 1.0, now.tzinfo) for fact in sorted(held, key=lambda fact: -fact.id))
+        return Recalled("listed", "", hits[:N_LISTED]) if hits else Recalled("unknown", NOTHING, chance=0.0)
 
     def _kept(self, found: Sequence[Found], question: str) -> list[Found]:
         """Without what repeats memory itself, what was only asked or ordered, what says the same again, and what is so
@@ -170,6 +197,9 @@ class Recollection:
     def facts_for(self, query: str) -> tuple[tuple[Fact, float], ...]:
         """Current facts that answer `query`, best first, each with the share of the question's words it holds; ended
         ones where the question asks for the past."""
+        if _OWNER.fullmatch(query):
+            mine = sorted(self._facts.believed(ME), key=lambda fact: -fact.id)
+            return tuple((fact, 1.0) for fact in mine)
         asked = _asked(query)
         if not asked:
             return ()
@@ -277,6 +307,19 @@ def _is_near(found: Found, query: str) -> bool:
     asked = {word[:4] for word in _asked(query)}
     said = {word[:4] for word in telling_words(f"{found.person} {found.text}")}
     return len(asked & said) >= _LEAST_SHARE * len(asked) or max(found.cosine, found.close) >= _LEAST_COSINE
+
+
+def _alike(one: Fact, other: Fact) -> bool:
+    return one.subject.casefold() == other.subject.casefold() and one.relation == other.relation
+
+
+def _together(facts: Sequence[Fact], zone: dt.tzinfo | None) -> str:
+    """Facts of one subject and relation in one sentence, the earlier learnt first."""
+    said = [sentence(fact, zone) for fact in sorted(facts, key=lambda fact: fact.id)]
+    start = said_of(facts[0].relation, facts[0].subject, "")
+    if len(said) > 1 and all(one.startswith(start) for one in said):
+        said = [said[0], *(one.removeprefix(start) for one in said[1:])]
+    return " and ".join(filter(None, (", ".join(said[:-1]), said[-1])))
 
 
 def _tells_time(fact: Fact) -> bool:

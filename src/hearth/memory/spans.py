@@ -46,7 +46,7 @@ LOOKED_AT = (
 )
 """What is looked at in a candidate: see `_looked_at`."""
 _TOKEN = re.compile(r"[\w'’&-]+(?:\.\d+)?|[^\w\s]")
-_SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
+_SENTENCE = re.compile(r"(?:[^.!?\n]|(?<=\d)\.(?=\d))+[.!?]*")
 _EDGES = STOP_WORDS | frozenset(
     """really just also very too then there here been being got get gets getting going go goes went has have had was
     were i'm i've it's that's i'd i'll we're we've you're don't didn't can't yeah yes hey wow thanks thank well still

@@ -5,7 +5,7 @@ By the form of the request alone: what memory holds decides nothing. To what was
 know".
 
 Covered: who, what, which, where, when, how long, how many, how old, and yes or no, about "I", "my", "we", "our" or
-somebody the owner knows.
+somebody the owner knows; who a name is; what somebody wrote who did; what the agent believed at a time.
 Not covered: what may be asked for advice or of the world ("how do I boil an egg", "where can I get a bicycle").
 """
 
@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Set
+from dataclasses import replace
 
 from hearth.errors import PlanError
 from hearth.memory.names import KIN_WORDS
-from hearth.memory.questions import asked_of, declares
+from hearth.memory.questions import asked_of, believed_then, declares, said_by
 from hearth.planning.check import check_plan
 from hearth.types import Context, Plan, Refusal, Request, Step, ToolSpec
 
@@ -33,6 +34,8 @@ _ABOUT_OWNER = re.compile(
     r"|\bthe (?:[\w-]+ ){0,2}(?:code|password|passcode|pin|combination|wifi|wi-fi|keys?|alarm|fuse box|router)\b",
     re.IGNORECASE,
 )
+_WHO = re.compile(r"\s*[Ww]ho(?:'s|’s| is) [A-Z][\w'’-]*(?: [A-Z][\w'’-]*){0,2}[\s?.!]*")
+"""A person's name and no more: nobody in the world is known, but whom the owner spoke of."""
 _CONTACTS = frozenset({"find_contact", "list_contacts"})
 _MINE = re.compile(r"(?:my|our)\s", re.IGNORECASE)
 _DEEDS = frozenset({"live", "lives", "work", "works", "like", "likes"})
@@ -50,8 +53,12 @@ def asked_of_memory(
 
     Args:
         found: What the planners say.
-        told_of: Those of whom something is held true.
+        told_of: Those of whom something is held true, or who said something.
     """
+    if SEARCH not in tools:
+        return None
+    if (by := said_by(request.text)) is not None and any(_spaced(by.name) == _spaced(name) for name in told_of):
+        return _with_what_was_said(request, found, is_in_chat=by.is_in_chat, tools=tools)
     names = {_spaced(name) for e in context.entities if e.kind == "person" for name in (e.name, *e.aliases)}
     if isinstance(found, Plan):
         if not _looks_up_nobody(found, names, {_spaced(name) for name in told_of}):
@@ -62,13 +69,27 @@ def asked_of_memory(
     elif found.kind != "out_of_scope":
         return None
     asked = asked_of(request.text)
-    if SEARCH not in tools or not asked.is_question or _ASKED_OF_ANYONE.match(asked.text):
+    if _WHO.fullmatch(asked.text) or believed_then(request.text) is not None:
+        return _checked(Step(SEARCH, {"query": asked.text.rstrip(" ?.!")}, text=request.text), tools)
+    if not asked.is_question or _ASKED_OF_ANYONE.match(asked.text):
         return None
     words = _spaced(asked.text)
     known = names | {_spaced(name) for name in told_of if name.strip()}
     if not _ABOUT_OWNER.search(asked.text) and not any(name in words for name in known):
         return None
     return _checked(Step(SEARCH, {"query": asked.text.rstrip(" ?.!")}, text=request.text), tools)
+
+
+def _with_what_was_said(
+    request: Request, found: Plan | Refusal, *, is_in_chat: bool, tools: Mapping[str, ToolSpec]
+) -> Plan | None:
+    """ "What did Tom write": what Tom said in chats that were brought in, beside the mail that a plan looks up."""
+    step = Step(SEARCH, {"query": request.text.strip(" ?.!")}, text=request.text)
+    if isinstance(found, Refusal):
+        return _checked(step, tools) if found.kind == "out_of_scope" else None
+    if [planned.tool for planned in found.steps] != ["find_mail"] or "query" in found.steps[0].arguments:
+        return None
+    return _checked(step, tools) if is_in_chat else replace(found, steps=(*found.steps, step))
 
 
 def _spaced(text: str) -> str:

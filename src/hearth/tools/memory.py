@@ -109,7 +109,8 @@ def search_memory(query: str, call: CallContext) -> list[MemoryItem]:
 
 
 def _item(hit: MemoryHit, text: str, id: str = "") -> MemoryItem:
-    quote = "" if " ".join(text.split()).strip(". ") == " ".join(hit.text.split()).strip(". ") else hit.text
+    is_same = " ".join(text.split()).strip(". ").casefold() == " ".join(hit.text.split()).strip(". ").casefold()
+    quote = "" if is_same else hit.text
     return MemoryItem(MemoryId(id or hit.id), text.rstrip(" ."), hit.at, hit.person or "you", _shortened(quote))
 
 
