@@ -99,7 +99,7 @@ fix: $(VENV)/.dev  ## format, mend lint, write the generated docs again
 	$(BIN)/ruff check --fix .
 	$(BIN)/python -m tests.docs.generate
 
-bench: $(VENV)/.dev  ## measure: results go to benchmarks/results/
+bench: $(VENV)/.dev  ## the scorecard: at most ten minutes; results go to benchmarks/results/, the page to docs/scorecard.md
 	$(BIN)/python -m benchmarks
 
 bench-agentdojo: $(VENV)/.core  ## AgentDojo past the guard (installs it without the SDKs it never needs)
