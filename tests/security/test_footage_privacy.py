@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import datetime as dt
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
+import numpy as np
 import pytest
+from PIL import Image
 from tests import small_video as room
-from tests.small_video import GREEN, RED, START, Walk
+from tests.small_video import BLUE, GREEN, RED, START, Walk
 
 from hearth.acting.executor import Executor
 from hearth.config import Host, Network
-from hearth.errors import DeniedError
-from hearth.footage import indexing
+from hearth.errors import DeniedError, ToolError
+from hearth.experts.senses import Box, Face, Frame, Pixels
+from hearth.footage import frames, indexing, pictures
 from hearth.footage.letting_go import PICTURES
 from hearth.functions import tool
 from hearth.guard.egress import Egress
@@ -25,7 +30,7 @@ from hearth.guard.policy import Policy, Rule
 from hearth.memory.lines import exported
 from hearth.protocols import CallContext, Tool
 from hearth.store import Store
-from hearth.testing import FIXED_NOW, FixedApprover, make_call
+from hearth.testing import FIXED_NOW, FixedApprover, ScriptedExpert, make_call
 from hearth.tools import mail, video
 from hearth.trace import Trace
 from hearth.types import Plan, Ref, Request, Step, StepResult
@@ -176,10 +181,44 @@ def test_no_vector_and_no_picture_is_in_an_export_or_the_ledger(store: Store) ->
 
 
 def test_pictures_are_for_the_owners_eyes_on_this_device(store: Store) -> None:
-    from PIL import Image
-
     library = room.library(store)
     path = Path(library._written(Image.new("RGB", (8, 8)), "s1.jpg"))
     assert path.stat().st_mode & 0o077 == 0
     assert path.parent.stat().st_mode & 0o077 == 0
     assert not path.is_relative_to(store.path.parent / "owner")
+
+
+class FacesBeside:
+    """Anna's face at the left, a stranger's at the right, wherever is looked; from near by, Anna's is found better."""
+
+    card = ScriptedExpert.card
+
+    def look(self, given: tuple[Frame, Box]) -> tuple[Face, ...]:
+        frame, box = given
+        is_near = box.width < frame.pixels.shape[1]
+        poor = (0.8 * room.vector_of(RED) + 0.6 * room.vector_of(BLUE)).astype(np.float32)
+        anna = Face(Box(10, 10, 30, 30), room.vector_of(RED) if is_near else poor, 0.9)
+        return (anna, Face(Box(110, 10, 130, 30), room.vector_of(BLUE), 0.9))
+
+
+def test_in_a_picture_only_the_faces_of_those_who_are_named_in_it_stay(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    strange: list[Box] = []
+
+    def draw(pixels: Pixels, boxes: object, names: list[str], *rest: list[Box]) -> Image.Image:
+        assert names[0] == "Anna"
+        strange.extend(rest[-1])
+        return Image.fromarray(pixels)
+
+    monkeypatch.setattr(pictures, "draw_sighting", draw)
+    monkeypatch.setattr(frames, "frames", room.drawn(WALKS, 60.0))
+    room.library(store).people("", START, room.at(60), threading.Event())
+    library = room.library(store, seen_by=dataclasses.replace(room.experts(), identity=FacesBeside()))
+    library.pictures(["s1"])
+    assert set(strange) == {Box(110, 10, 130, 30)}
+    strange.clear()
+    library.pictures(["s1"], shows_strangers=True)
+    assert strange == []
+    with pytest.raises(ToolError, match="pip install"):
+        room.library(store, seen_by=room.absent()).pictures(["s1"])  # nobody told apart: nothing is drawn

@@ -47,6 +47,12 @@ def test_a_stranger_has_no_face(box: Box) -> None:
     assert detail(drawn(True, box=box), inner) < 20 < 60 < detail(drawn(False, box=box), inner)
 
 
+def test_a_face_in_no_box_is_gone_too() -> None:
+    face = Box(400, 100, 440, 150)
+    image = draw_sighting(checked(), [WHOLE], ["Anna"], [None], [False], "", [face])
+    assert detail(image, face) < 30 < 60 < detail(drawn(False), face)
+
+
 def test_the_head_is_where_the_pose_has_it() -> None:
     low = pose_at(120, 250)  # somebody lying down
     head = head_of(WHOLE, low)

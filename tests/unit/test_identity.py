@@ -15,6 +15,7 @@ from hearth.experts.identity import (
     alike,
     clothes,
     distance,
+    is_likely,
     quality,
     sharpness,
     turn,
@@ -163,3 +164,17 @@ def test_clothes_of_one_colour_are_alike_in_another_light() -> None:
     assert alike(red, dressed((20, 200, 20), (30, 30, 60))) < 0.3
     assert alike(red, red) == pytest.approx(1.0)
     assert clothes(Frame(np.zeros((10, 10, 3), np.uint8), 0.0), Box(50, 50, 60, 60)).shape == red.shape
+
+
+def test_a_sharp_face_of_somebody_else_among_many_leaves_a_track_unnamed() -> None:
+    """Somebody who came where another had just been was followed as the same, and shown under their name."""
+    first = [face(ADA, 0.2, 0.76, along=100 + k) for k in range(3)]
+    assert verdict(first, ALL).name == "Ada"
+    said = verdict([*first, face(person("Dan", 3), 0.1, 0.99)], ALL)
+    assert (said.name, said.possible) == ("", ("Ada",))
+
+
+def test_a_face_is_likely_near_the_photos_and_not_far_from_them() -> None:
+    assert is_likely(face(ADA, 0.2), ADA)
+    assert is_likely(face(ADA, 0.45, 0.3), ADA)
+    assert not is_likely(face(BEN, 0.2), ADA)

@@ -265,6 +265,11 @@ _SAME = (0.626, 0.555, 0.486, 0.439, 0.407)
 _OTHER = (0.813, 0.833, 0.843, 0.855, 0.861)
 _SPREAD_SAME, _SPREAD_OTHER = 0.098, 0.113
 """Standard deviations, 1.3 times as wide as measured: relatives are more alike than strangers in photographs are."""
+_ANOTHER = -4.0
+"""With odds so far against, in natural logarithms, a face is somebody else's."""
+_MOST_AGAINST = 0.2
+"""So much of what was seen may be others' faces, who passed close by; with more, two people were followed as one, and
+neither is named."""
 _MOST_ODDS = 8.0
 """One track never says more than this, in natural logarithms: the rest is what the model does not know."""
 
@@ -298,9 +303,16 @@ def verdict(faces: Sequence[Face], known: Sequence[Known], clothes: Mapping[str,
     ranked = sorted(range(len(known)), key=lambda place: -chances[place])
     best = ranked[0]
     name, chance = known[best].name, float(chances[best])
-    if chance >= SURE and float((share_of_face[:, 0] * apart[:, best]).sum()) <= NEAREST:
+    against = [float(log_odds(row[best : best + 1], face.quality)[0]) <= _ANOTHER for row, face in zip(apart, faces)]
+    is_one = float(share_of_face[against].sum()) < _MOST_AGAINST
+    if is_one and chance >= SURE and float((share_of_face[:, 0] * apart[:, best]).sum()) <= NEAREST:
         return Verdict(name, chance, (name,))
     return Verdict("", chance, tuple(known[place].name for place in ranked if chances[place] >= _POSSIBLE))
+
+
+def is_likely(face: Face, person: Known) -> bool:
+    """Whether one face is likelier a person's than another's: enough to show it beside their name, not to give it."""
+    return float(log_odds(np.array([distance(face.vector, person)]), face.quality)[0]) > 0
 
 
 def log_odds(apart: NDArray[np.float64], quality: float) -> NDArray[np.float64]:

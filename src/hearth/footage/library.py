@@ -3,11 +3,13 @@
 Opening it costs nothing: every module it needs is imported when it is first asked something, the experts when something
 is to be looked at that was not yet. Pictures are drawn
 from the owner's file when they are asked for, into a folder of the home that is emptied whenever anything is forgotten.
-Faces of people who are not known are blurred unless the owner asks otherwise.
+Faces of people who are not known are blurred unless the owner asks otherwise: of everyone who is not named, and every
+other face in the picture that is not likelier to be somebody's who is named in it.
 
 Covered: a file moved or changed since it was added, one that cannot be read (the others answer), experts that are not
 installed, being cancelled, a time that was forgotten.
-Not covered: in a picture, a stranger whom the detector of people did not find is not blurred.
+Not covered: in a picture, a stranger whom neither the detector of people nor that of faces found is not blurred:
+somebody in profile behind others, or far away.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from hearth.store import Store
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-    from hearth.experts.senses import Frame, Moment, TextLine
+    from hearth.experts.senses import Box, Frame, Moment, TextLine
     from hearth.footage.indexing import Experts, Progress
     from hearth.footage.listening import Ears, Listener
     from hearth.footage.recordings import Kept, Recordings
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
 
 _EVERY_PICTURE = 1000.0
 """A rate above that of any camera: no picture is left out."""
+_SAME_FACE = 0.3
+"""Faces found twice that overlap so much are one."""
 _IN_VIEW_S = 0.75
 """A box is shown in a picture that is at most so far from it in time."""
 
@@ -280,6 +284,7 @@ class Library:
         frame = self._frame(part)
         height, width = frame.pixels.shape[:2]
         seen = [(one, scaled(moment, width, height)) for one, moment in self._in_view(part, frame.at_s)]
+        strange = () if shows_strangers else self._strange_faces(frame, seen)
         image = draw_sighting(
             frame.pixels,
             [moment.box for _, moment in seen],
@@ -287,8 +292,31 @@ class Library:
             [moment.pose for _, moment in seen],
             [not one.name and not shows_strangers for one, _ in seen],
             f"{part.recording.room}, {at(part.recording.start, frame.at_s):%Y-%m-%d %H:%M:%S}",
+            strange,
         )
         return self._written(image, f"{part.id}{'-all' if shows_strangers else ''}.jpg")
+
+    def _strange_faces(self, frame: Frame, seen: Sequence[tuple[Part, Moment]]) -> list[Box]:
+        """Faces in a picture that are of nobody who is named in it: somebody beside them, or to whom a name was given
+        wrongly. Raises: ToolError: The expert is not installed."""
+        from hearth.experts.identity import is_likely
+        from hearth.experts.senses import Box
+
+        names = {part.name for part, _ in seen if part.name}
+        known = [person for person in self.sightings.enrolled()[0] if person.name in names]
+        self._experts = self._experts or shipped_experts(self._store)
+        height, width = frame.pixels.shape[:2]
+        try:
+            looked = [
+                self._experts.identity.look((frame, place))
+                for place in (Box(0, 0, width, height), *(moment.box for _, moment in seen))  # near by, small ones too
+            ]
+        except MissingExtraError as error:
+            raise ToolError(str(error)) from None
+        faces = [face for found in looked for face in found]
+        theirs = [face.box for face in faces if any(is_likely(face, person) for person in known)]
+        strange = [face.box for face in faces if not any(is_likely(face, person) for person in known)]
+        return [box for box in strange if all(box.overlap(other) < _SAME_FACE for other in theirs)]
 
     def _frame(self, part: Part) -> Frame:
         """The picture in which they are seen best."""

@@ -1,7 +1,7 @@
 """Pictures of what was seen: a frame with boxes, names and skeletons, and a timeline of who was where when.
 
 Who is not known is blurred in the frame itself, under everything that is drawn: the head as the pose shows it, else the
-upper part of the box. Not covered: a head that neither shows, and people whom the detector did not find.
+upper part of the box; so is every further face that is given. Not covered: a head that none of them shows.
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ _FACE_POINTS = tuple(POSE_POINTS[:11])
 _VISIBLE = 0.5
 _HEAD_SHARE, _CLOSE_HEAD_SHARE = 0.3, 0.65
 """Of a box's height that is blurred where no pose shows the head: of a whole figure, and of one seen to the chest."""
+_FACE_MARGIN = 0.4
+"""A face is found from the brows to the chin; hair and ears tell somebody, too."""
 _N_BLOCKS = 5
 """A blurred head is made of so many blocks across: too few to tell anybody by."""
 _MAX_ROWS = 14
@@ -54,6 +56,7 @@ def draw_sighting(
     poses: Sequence[Pose | None],
     blurred: Sequence[bool],
     caption: str = "",
+    strange_faces: Sequence[Box] = (),
 ) -> Image.Image:
     """A frame with everyone in it marked, the one who is meant first.
 
@@ -62,11 +65,15 @@ def draw_sighting(
         poses: By box; None where none was found.
         blurred: By box, whether the head is made unrecognisable.
         caption: A line at the bottom: where and when.
+        strange_faces: Faces of people who are in no box, or not whom a box is named after: blurred, too.
     """
     image = Image.fromarray(pixels)
     for box, pose, is_blurred in zip(boxes, poses, blurred, strict=True):
         if is_blurred:
             _blur(image, head_of(box, pose))
+    for face in strange_faces:
+        x, y = _FACE_MARGIN * face.width, _FACE_MARGIN * face.height
+        _blur(image, Box(face.left - x, face.top - y, face.right + x, face.bottom + y))
     size_px = max(12, image.height // 32)
     draw = ImageDraw.Draw(image)
     for place in reversed(range(len(boxes))):  # the one who is meant is drawn last, over the others
