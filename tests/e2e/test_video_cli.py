@@ -175,6 +175,25 @@ def test_what_cannot_be_added_is_said_and_the_rest_is_added(
     assert "overlaps with 'hall-20261119-180000' of the same camera" in row["notes"][1]
 
 
+@needs_av
+def test_what_follows_a_file_that_cannot_be_read_is_not_put_into_its_place(hearth: Hearth, tmp_path: Path) -> None:
+    files = [room.write_video(tmp_path / f"{name}.mp4", [Walk(RED, 0, k + 2)]) for k, name in enumerate("abc")]
+    files[1].write_bytes(b"cut off")
+    said = ("--camera", "hall", "--start", "2026-11-19 18:00")
+    ran = hearth("video", "add", *map(str, files), *said)
+    assert ran.code == 6
+    assert "/c.mp4' follows" in ran.err
+    assert "add it alone with its own --start" in ran.err
+    assert [one["id"] for one in json.loads(hearth("video", "list", "--json").out)] == ["hall-20261119-180000"]
+
+
+@needs_av
+def test_a_files_name_cannot_write_a_line_of_its_own(hearth: Hearth, tmp_path: Path) -> None:
+    film = room.write_video(tmp_path / "a.mp4", [Walk(RED, 0, 2)]).rename(tmp_path / "\x1b[31ma\nadded: b.mp4")
+    ran = hearth("video", "add", str(film), "--camera", "hall", "--start", "2026-11-19 18:00")
+    assert (ran.code, ran.out.count("\n"), "\x1b" in ran.out) == (0, 1, False)
+
+
 @pytest.mark.parametrize(
     ("start", "said"),
     [
@@ -208,11 +227,17 @@ def test_pictures_and_a_timeline_are_drawn_from_the_file(
     drawn: list[tuple[list[str], list[bool]]] = []
 
     def draw(
-        pixels: Pixels, boxes: list[Box], names: list[str], poses: list[Pose], blurred: list[bool], caption: str
+        pixels: Pixels,
+        boxes: list[Box],
+        names: list[str],
+        poses: list[Pose],
+        blurred: list[bool],
+        caption: str,
+        strange: list[Box],
     ) -> Image.Image:
         drawn.append((names, blurred))
         assert "hall, 2026-11-19 18:00" in caption
-        return draw_sighting(pixels, boxes, names, poses, blurred, caption)
+        return draw_sighting(pixels, boxes, names, poses, blurred, caption, strange)
 
     draw_sighting = pictures_part.draw_sighting
     monkeypatch.setattr(pictures_part, "draw_sighting", draw)

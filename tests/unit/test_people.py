@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import EpsImagePlugin, Image
 
 from hearth.errors import NotFound, RequestError
 from hearth.experts.senses import Box, Face, Frame, Vector
@@ -99,6 +99,19 @@ def test_one_photo_that_cannot_be_used_enrols_nothing(store: Store, tmp_path: Pa
     with pytest.raises(RequestError, match=says):
         People(store).enroll("Ada", photos, EXPERT, YES)
     assert People(store).list() == ()
+
+
+def test_a_program_in_place_of_a_photo_is_handed_to_nobody(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interpreted(*_: object, **__: object) -> None:
+        raise AssertionError("PostScript was run")
+
+    monkeypatch.setattr(EpsImagePlugin, "Ghostscript", interpreted)
+    photo = tmp_path / "anna.jpg"
+    photo.write_bytes(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 40 30\n%%EndComments\nshowpage\n%%EOF\n")
+    with pytest.raises(RequestError, match="is no picture that can be read"):
+        People(store).enroll("Ada", [photo], EXPERT, YES)
 
 
 def test_a_later_photo_of_somebody_else_is_refused(store: Store, tmp_path: Path) -> None:

@@ -64,8 +64,14 @@ def add(invocation: Invocation, files: tuple[Path, ...], camera: str, room: str,
     faults: list[errors.HearthError] = []
     with _library(invocation) as (at, library):
         begins = start_said(start, at.zone) if start else None
+        left_out: Path | None = None
         for file in files:
             try:
+                if left_out is not None:
+                    raise errors.ToolError(
+                        f"{str(file)!r} follows {str(left_out)!r}, which was not added, so nobody knows when it began; "
+                        "add it alone with its own --start"
+                    )
                 said = begins
                 if said is None and sys.stdin.isatty() and library.kept.began(file) is None:
                     asked = f"When did {clean(file.name)} begin, as in 2026-11-19 18:00?"
@@ -74,6 +80,7 @@ def add(invocation: Invocation, files: tuple[Path, ...], camera: str, room: str,
             except errors.ToolError as error:
                 faults.append(error)
                 rows.append({"file": str(file), "error": str(error)})
+                left_out = left_out or (file if begins is not None else None)
                 if not as_json:
                     click.echo(f"not added: {clean(str(error))}", err=True)
                 continue
@@ -246,7 +253,7 @@ def _line(kept: Kept, zone: dt.tzinfo) -> str:
     looked = "looked at" if kept.is_indexed else f"{kept.n_done} of {kept.n_chunks} minutes looked at"
     room = f" ({clean(kept.room)})" if kept.room != kept.camera else ""
     told = f"{clean(kept.id)}  {clean(kept.camera)}{room}  {start:%Y-%m-%d %H:%M:%S}–{until}  {looked}"
-    return f"{told}  {clean(str(kept.path))}"
+    return f"{told}  {short(str(kept.path), 4096)}"
 
 
 def _json_of(kept: Kept) -> dict[str, object]:

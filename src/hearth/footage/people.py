@@ -4,8 +4,9 @@ A photo is looked at once and not kept; of a face stays a vector of 128 numbers 
 Nobody is enrolled without a recorded yes. Vectors are biometric data: no tool returns one, no export of memory holds
 one, none passes egress; the encrypted backup of the whole home holds them, as it holds everything.
 
-Covered: photos without a face, with several, of too poor a face, of somebody else than the other photos, the same
-photo twice; forgetting takes the vectors out of every page of the file, and the name off what was seen.
+Covered: files of formats that run programs (PostScript is handed to nobody), photos without a face, with several, of
+too poor a face, of somebody else than the other photos, the same photo twice; forgetting takes the vectors out of every
+page of the file, and the name off what was seen.
 Not covered: backups and copies made before; whether who said yes had the right to (the owner answers for that).
 """
 
@@ -24,6 +25,7 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 from hearth.errors import NotFound, RequestError
 from hearth.experts.identity import N_VALUES, NEAREST, Known, distance
 from hearth.experts.senses import Box, Face, Frame, Vector
+from hearth.footage.writing import FORMATS
 from hearth.protocols import Expert
 from hearth.store import Store
 from hearth.trace import parse_moment
@@ -245,7 +247,7 @@ def _read(photo: Path) -> tuple[bytes, Frame]:
     except OSError as error:
         raise RequestError(f"cannot read the photo {str(photo)!r}: {error.strerror}") from None
     try:
-        with Image.open(io.BytesIO(data)) as image:
+        with Image.open(io.BytesIO(data), formats=FORMATS) as image:
             if image.width * image.height > _N_MAX_PIXELS:
                 raise RequestError(
                     f"{str(photo)!r} has {image.width} x {image.height} pixels; give one of at most "
