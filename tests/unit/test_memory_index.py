@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hearth.memory.closeness import Closeness
 from hearth.memory.events import EventMemory, Filter, NewEvent
 from hearth.memory.index import EventIndex, packed
-from hearth.memory.ranking import SCORES, Period, Question, candidates, rank, weights
+from hearth.memory.ranking import SCORES, Period, Question, _among_others, candidates, rank, weights
 from hearth.memory.terms import ASKS, HAS_NUMBER, HAS_TIME, Stemmer, signs_of, telling_words
 from hearth.models.encoder import TokenVectors
 from hearth.store import Store
@@ -91,36 +91,72 @@ def test_neighbours_are_those_of_the_same_conversation(store: Store) -> None:
     assert index.numbers[index.next[0]] == store.query("SELECT number FROM event WHERE id='a4'")[0][0]
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.lists(st.tuples(st.sampled_from("++-?"), st.integers(0, 9)), max_size=30))
-def test_whatever_is_added_and_deleted_the_index_says_what_a_fresh_one_says(
-    tmp_path_factory: pytest.TempPathFactory, moves: list[tuple[str, int]]
-) -> None:
-    with Store.open(tmp_path_factory.mktemp("home") / "a.db") as store:
-        memory = EventMemory(store, WordEncoder())
-        known: list[str] = []
-        for number, (what, k) in enumerate(moves):
-            if what == "+":
-                key = f"e{number}"
-                memory.remember_all([event(key, f"word{k} word{k % 3} again", days=k, thread=f"t{k % 2}")])
-                known.append(key)
-            elif what == "-" and known:
-                memory.delete(known.pop(k % len(known)))
-            else:
-                memory.search(f"word{k}")
-        for _ in memory.embed():
-            pass
-        fresh = EventIndex(store)
-        assert memory.index.mean_terms == pytest.approx(fresh.mean_terms)
-        assert memory.index.thread_terms.sum() == fresh.thread_terms.sum()
-        for k in range(10):
-            asked = Question(f"word{k}", WordEncoder().encode([f"word{k}"])[0])
-            one, other = rank(memory.index, asked), rank(fresh, asked)
-            assert memory.index.numbers[one.slots].tolist() == fresh.numbers[other.slots].tolist()
-            assert one.totals == pytest.approx(other.totals, abs=1e-5)
-            all_allowed = rank(memory.index, asked, memory.index.live.copy())
-            assert all_allowed.slots.tolist() == one.slots.tolist(), "a filter that allows all changes nothing"
-            assert all_allowed.totals == pytest.approx(one.totals, abs=1e-4)
+def test_what_was_said_hours_apart_is_not_beside(store: Store) -> None:
+    memory = EventMemory(store)
+    memory.remember_all([event("a", "one"), event("b", "two", days=0.04), event("c", "three", days=0.2)])
+    before, after = memory.index.beside(np.arange(3))
+    assert (before.tolist(), after.tolist()) == ([-1, 0, -1], [1, -1, -1])
+
+
+def test_what_stands_alone_is_scored_as_a_conversation_with_its_words_would_be(store: Store) -> None:
+    memory = EventMemory(store)
+    memory.remember_all([event("one", "apples", days=9, thread="x"), event("two", "red kites", days=30, thread="y")])
+    found = candidates(memory.index, Question("apples or kites"), memory.index.live)
+    assert found.scores[:, 0] == pytest.approx(found.scores[:, 2] / 2), "none has a conversation"
+    assert found.scores[:, 1].tolist() == [0, 0]
+    scores = np.array([[0.2, 0.1], [1.0, 0.5], [0.9, 0.9]], np.float32)
+    words = np.array([0.0, 1.0, 0.5], np.float32)
+    is_alone = np.array([False, False, True])
+    expected = np.array([[0.2, 0.1], [1.0, 0.5], [0.6, 0.3]])
+    assert np.allclose(_among_others(scores, words, is_alone), expected)
+    assert _among_others(scores, words, ~is_alone | True)[1].tolist() == pytest.approx([0.5, 0.0])
+    assert _among_others(scores, words, is_alone & False).tolist() == scores.tolist()
+
+
+Moves = list[tuple[str, int]]
+MOVES = st.lists(st.tuples(st.sampled_from("++-?"), st.integers(0, 5)), max_size=30)
+
+
+@pytest.fixture(scope="module")
+def kept_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    """One for all examples: making a store takes longer than an example."""
+    with Store.open(tmp_path_factory.mktemp("home") / "a.db") as opened:
+        yield opened
+
+
+@settings(max_examples=40, deadline=None)
+@given(moves=MOVES)
+def test_whatever_is_added_and_deleted_the_index_says_what_a_fresh_one_says(kept_store: Store, moves: Moves) -> None:
+    follow(kept_store, moves)
+
+
+def follow(store: Store, moves: Moves) -> None:
+    with store.transaction() as cursor:
+        cursor.execute("DELETE FROM event")
+    memory = EventMemory(store, WordEncoder())
+    known: list[str] = []
+    for number, (what, k) in enumerate(moves):
+        if what == "+":
+            key = f"e{number}"  # half an hour apart: some are neighbours, others said too long after
+            memory.remember_all([event(key, f"word{k} word{k % 3} again", days=k / 48, thread=f"t{k % 2}")])
+            known.append(key)
+        elif what == "-" and known:
+            memory.delete(known.pop(k % len(known)))
+        else:
+            memory.search(f"word{k}")
+    for _ in memory.embed():
+        pass
+    fresh = EventIndex(store)
+    assert memory.index.mean_terms == pytest.approx(fresh.mean_terms)
+    assert memory.index.thread_terms.sum() == fresh.thread_terms.sum()
+    for k in range(6):
+        asked = Question(f"word{k}", WordEncoder().encode([f"word{k}"])[0])
+        one, other = rank(memory.index, asked), rank(fresh, asked)
+        assert memory.index.numbers[one.slots].tolist() == fresh.numbers[other.slots].tolist()
+        assert one.totals == pytest.approx(other.totals, abs=1e-5)
+        all_allowed = rank(memory.index, asked, memory.index.live.copy())
+        assert all_allowed.slots.tolist() == one.slots.tolist(), "a filter that allows all changes nothing"
+        assert all_allowed.totals == pytest.approx(one.totals, abs=1e-4)
 
 
 def test_a_number_used_again_is_the_new_event(store: Store) -> None:

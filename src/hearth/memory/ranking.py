@@ -4,8 +4,8 @@ Each candidate gets ten scores (`SCORES`); a weighted sum ranks them. The weight
 events of a conversation) and kept in `hearth/data/recall_weights.json` with what they were fitted on. Scores are added
 and not ranks: fusing ranks gives a weak list the say of a strong one (LoCoMo: worse than words alone).
 
-Covered: words by their stem (BM25, Robertson & Zaragoza 2009, of the event, of it with its neighbours and of its whole
-conversation), meaning, who said it, the times a question names, questions for a time or a number.
+Covered: words by their stem (BM25, Robertson & Zaragoza 2009, of the event, and, where it has neighbours, of it with
+them and of its whole conversation), meaning, who said it, the times a question names, questions for a time or a number.
 Not covered: synonyms beyond what the encoder knows, languages other than English for the cues, and inference over
 several events: each is ranked for itself.
 """
@@ -146,6 +146,8 @@ def candidates(index: EventIndex, question: Question, allowed: NDArray[np.bool_]
         conversation = _conversation(index, lists, slots)
         for column, values in enumerate((window, conversation, own[slots])):
             scores[:, column] = values / max(1e-9, float(values.max()))
+        is_alone = np.logical_and(*(beside < 0 for beside in index.beside(slots)))
+        scores[:, :2] = _among_others(scores[:, :2], scores[:, 2], is_alone)
         if cosines is not None:
             mean, deviation = _spread(cosines, len(index)) if allowed is None else _spread(cosines[allowed])
             scores[:, 3] = (near - mean) / max(1e-6, deviation)
@@ -176,7 +178,7 @@ def _chosen(index: EventIndex, own: FloatArray, nearest: Slots, allowed: NDArray
     if allowed is not None:
         with_words = with_words[allowed[with_words]]
     near = np.concatenate([with_words[top(own[with_words], N_BY_WORDS)], nearest])
-    found = _distinct(np.concatenate([near, index.previous[near], index.next[near]]))
+    found = _distinct(np.concatenate([near, *index.beside(near)]))
     found = found[found >= 0]
     return found[(index.live if allowed is None else allowed)[found]]
 
@@ -189,7 +191,7 @@ def _distinct(slots: Slots) -> Slots:
 
 def _window(index: EventIndex, lists: Sequence[Postings], idf: FloatArray, slots: Slots) -> FloatArray:
     """BM25 of each event together with the one before and the one after it in its conversation."""
-    parts = np.concatenate([slots, index.previous[slots], index.next[slots]])
+    parts = np.concatenate([slots, *index.beside(slots)])
     lengths = np.where(parts >= 0, index.n_terms[parts], np.float32(0)).reshape(3, -1).sum(axis=0)
     norm = _K1 * (1 - _B + _B * lengths / (3 * index.mean_terms))
     total = np.zeros(len(slots), np.float32)
@@ -197,6 +199,26 @@ def _window(index: EventIndex, lists: Sequence[Postings], idf: FloatArray, slots
         said = _counts_at(found, parts).reshape(3, -1).sum(axis=0)
         total += rarity * said * (_K1 + 1) / (said + norm)
     return total
+
+
+def _among_others(scores: FloatArray, words: FloatArray, is_alone: NDArray[np.bool_]) -> FloatArray:
+    """What stands alone has no conversation to be scored: it gets what one with its words would, by a straight line
+    through the others. Its own words would else count three times over, and more than its meaning."""
+    result = scores.copy()
+    others = ~is_alone
+    mean = scores[others].mean(axis=0) if others.any() else np.zeros(2, np.float32)
+    mean_words = float(words[others].mean()) if others.any() else 0.0
+    spread = float(((words[others] - mean_words) ** 2).sum())
+    slope = _SLOPES
+    if spread > _LEAST_SPREAD:
+        slope = np.maximum(0, (words[others] - mean_words) @ (scores[others] - mean)) / np.float32(spread)
+    result[is_alone] = mean + (words[is_alone] - np.float32(mean_words))[:, None] * slope
+    return result
+
+
+_SLOPES = np.array([0.5, 0.0], np.float32)
+"""Of window and conversation, where no others show them."""
+_LEAST_SPREAD = 1e-3
 
 
 def _counts_at(found: Postings, slots: Slots) -> FloatArray:
