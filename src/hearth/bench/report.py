@@ -282,7 +282,7 @@ def _learning(
 
 
 def _matrices(number: int, matrices: Sequence[tuple[str, Sequence[Sequence[float]]]]) -> list[Picture]:
-    note = "Row i: after round i. Framed: what was just taught; left of it what is kept, right of it what is not yet taught."
+    note = "Row: after that round. Framed: what was just taught; left of it what is kept, right of it what comes later."
     return [
         Picture(f"{number}-matrix-{k}.png", f"R matrix: {name}", note, matrix_png(rows, name))
         for k, (name, rows) in enumerate(matrices[:_MAX_MATRICES], 1)

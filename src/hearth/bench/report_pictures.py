@@ -145,9 +145,9 @@ def _note(axes: Axes, points: Sequence[Point], colour: str) -> None:
     for point in points:
         notes.setdefault((100 * point.calls, point.quality), []).append(point.note)
     for place, texts in notes.items():
-        is_right = place[0] > 50
-        axes.annotate(_short(" / ".join(filter(None, texts)), 60), place, xytext=(-6 if is_right else 6, -13),
-                      textcoords="offset points", fontsize=7.5, color=colour, ha="right" if is_right else "left")  # fmt: skip
+        text, is_right = _short(" / ".join(filter(None, texts)), 60), place[0] > 50
+        shift, side = (-6, "right") if is_right else (6, "left")
+        axes.annotate(text, place, xytext=(shift, -13), textcoords="offset points", fontsize=7.5, color=colour, ha=side)
 
 
 def _outline(k: int) -> Patch:

@@ -25,7 +25,8 @@ from hearth.memory.dates import MONTHS
 from hearth.memory.events import EventMemory, Found
 from hearth.memory.ranking import Period
 from hearth.memory.spans import WordReader
-from hearth.memory.terms import Stemmer
+from hearth.memory.terms import Stemmer, telling_words
+from hearth.store import Store
 
 ADVERSARIAL, FOREIGN = 5, 0
 """Categories of questions that memory cannot answer."""
@@ -194,6 +195,17 @@ def _before(word: str, day: dt.datetime) -> Period | None:
         return None
     start = day - dt.timedelta(days=(day.weekday() - wanted - 1) % 7 + 1)
     return Period(start, start + dt.timedelta(days=2 if word == "weekend" else 1))
+
+
+def ranked_by_words(store: Store, question: str, *, limit: int) -> list[str]:
+    """Ids of events as FTS5 ranks them: BM25 of any telling word; among equals the earlier one first."""
+    words = dict.fromkeys(telling_words(question))
+    rows = store.query(
+        "SELECT id FROM event_words JOIN event ON event.number = event_words.rowid WHERE event_words MATCH ?"
+        " ORDER BY bm25(event_words), event.number LIMIT ?",
+        (" OR ".join(f'"{word}"' for word in words), limit),
+    )
+    return [row[0] for row in rows]
 
 
 def with_names(question: str, theirs: Sequence[str], ours: Sequence[str]) -> str:

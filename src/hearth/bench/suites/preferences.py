@@ -28,12 +28,12 @@ from typing import Any
 
 import numpy as np
 
+from hearth.bench.suites.answers import ranked_by_words
 from hearth.errors import RequestError
 from hearth.memory.events import EventMemory, NewEvent
 from hearth.memory.facts import FactStore
 from hearth.memory.inference import Told, facts_in, known_from, learn_from
 from hearth.memory.recollection import FACT, Recollection
-from hearth.memory.terms import telling_words
 from hearth.protocols import Encoder
 from hearth.store import Store
 from hearth.types import OWNER
@@ -101,13 +101,14 @@ def read_preferences(folder: Path) -> tuple[PreferenceCase, ...]:
     return tuple(found)
 
 
-def shipped_changes(*, is_held_out: bool = False) -> tuple[ChangedCase, ...]:
-    """Our own cases.
+def shipped_changes(*, is_newer: bool = False) -> tuple[ChangedCase, ...]:
+    """Our own cases. None is unseen: all were looked at while working.
 
     Args:
-        is_held_out: Those written before the last rules were tried and never used to choose one.
+        is_newer: Those written and frozen before the last rules were tried. Their totals were looked at several times,
+            and one of these looks led to a rule.
     """
-    name = "changed_preferences_held_out.jsonl" if is_held_out else "changed_preferences.jsonl"
+    name = "changed_preferences_newer.jsonl" if is_newer else "changed_preferences.jsonl"
     lines = (files("hearth.bench") / "data" / name).read_text(encoding="utf-8").splitlines()
     return tuple(
         ChangedCase(*(entry[k] for k in ("id", "old", "new", "question", "right"))) for entry in map(json.loads, lines)
@@ -140,17 +141,15 @@ def measure_preferences(cases: Sequence[PreferenceCase], encoder: Encoder, seed:
         for _ in memory.embed():
             pass
         vectors = encoder.encode(texts)
-        words = [set(telling_words(text)) for text in texts]
         for case in cases:
             right = place_of[case.preference]
             hits = memory.look_closely(case.question, limit=50)
             keys = [int(hit.id[1:]) for hit in hits]
             ranks[""].append(keys.index(right) if right in keys else len(texts))
             near = vectors @ encoder.encode([case.question])[0]
-            ranks["floor_meaning_"].append(int((near > near[right]).sum()))
-            asked = set(telling_words(case.question))
-            shared = [len(asked & said) for said in words]
-            ranks["floor_words_"].append(sum(n > shared[right] for n in shared) if shared[right] else len(texts))
+            ranks["floor_meaning_"].append((-near).argsort(kind="stable").tolist().index(right))
+            by_words = ranked_by_words(store, case.question, limit=50)
+            ranks["floor_words_"].append(by_words.index(f"p{right}") if f"p{right}" in by_words else len(texts))
             if case.options:
                 found = texts[keys[0]] if keys else ""
                 options = draw.sample(case.options, len(case.options))
@@ -302,6 +301,7 @@ def preference_lines(document: Mapping[str, Any]) -> Iterator[str]:
         for label, name in (("words alone", "floor_words_"), ("events alone", "floor_events_"), ("facts first", "")):
             right, old = document[f"{name}changed_right"], document[f"{name}changed_old_won"]
             yield f"  {label:<24}  new value first: {right}  old value first: {old}"
-        if "held_out_changed_n" in document:
-            right, both = document["held_out_changed_right"], document["held_out_unchanged_right"]
-            yield f"  held out ({document['held_out_changed_n']}): {right}; where both hold: {both}"
+        if "newer_changed_n" in document:
+            right, both = document["newer_changed_right"], document["newer_unchanged_right"]
+            yield f"  of {document['newer_changed_n']} newer ones, also looked at while working: {right}"
+            yield f"  where both hold: {document['unchanged_right']}, of the newer {both}"

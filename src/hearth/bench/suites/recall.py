@@ -23,13 +23,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from hearth.bench.suites.answers import ADVERSARIAL, FOREIGN, Answered, answer_figures, answer_lines, ask, with_names
+from hearth.bench.suites.answers import ADVERSARIAL, FOREIGN, Answered, answer_figures, answer_lines, ask, ranked_by_words, with_names
 from hearth.errors import RequestError
 from hearth.memory.events import EventMemory, NewEvent
 from hearth.memory.index import top
 from hearth.memory.ranking import Period
 from hearth.memory.spans import WordReader
-from hearth.memory.terms import telling_words
 from hearth.protocols import Encoder
 from hearth.store import Store
 from hearth.types import Label
@@ -139,13 +138,7 @@ class _Asked:
 
     def by_words(self, question: EvidenceQuestion) -> Sequence[str]:
         """As FTS5 ranks them: BM25 of any telling word."""
-        words = dict.fromkeys(telling_words(question.text))
-        rows = self._store.query(
-            "SELECT id FROM event_words JOIN event ON event.number = event_words.rowid WHERE event_words MATCH ?"
-            " ORDER BY bm25(event_words), event.number LIMIT ?",
-            (" OR ".join(f'"{word}"' for word in words), max(KS)),
-        )
-        return [row[0] for row in rows]
+        return ranked_by_words(self._store, question.text, limit=max(KS))
 
     def by_meaning(self, question: EvidenceQuestion) -> Sequence[str]:
         """As the encoder alone ranks them."""
