@@ -310,3 +310,31 @@ def test_a_recording_is_forgotten_with_all_that_was_seen_in_it(home: Library, st
     assert (tmp_path / "kitchen.mp4").exists()
     with pytest.raises(NotFound, match="video list"):
         home.kept.one(id)
+
+
+@pytest.mark.parametrize("what", ["recording", "period", "sighting"])
+def test_what_is_forgotten_while_it_is_looked_at_stays_forgotten(
+    home: Library, store: Store, tmp_path: Path, what: str
+) -> None:
+    room.put_recording(store, tmp_path / "hall.mp4", camera="hall", room="hall")
+    (first, second) = sorted(home.kept.all(), key=lambda kept: kept.camera != "kitchen")
+    faults = []
+    for n, progress in enumerate(home.looked_at([first, second], NEVER)):
+        faults += [progress.fault] if progress.fault else []
+        if n == 0 and what == "recording":
+            letting_go.forget_recording(store, EventMemory(store), home.kept, first.id)
+        elif n == 0 and what == "period":
+            with store.transaction() as cursor:
+                letting_go.remove(cursor, letting_go.Meant(chunks=((first.number, 1),)))
+        elif n == 0:
+            with store.transaction() as cursor:  # the second, who is in view over the border
+                letting_go.remove(cursor, letting_go.Meant(sightings=(2,)))
+    assert len(home.sightings.between(second, None, None)) == 4  # the rest goes on
+    left = [(round(part.start_s), round(part.end_s)) for part in home.sightings.between(first, None, None)]
+    if what == "recording":
+        assert left == []
+        assert ["was forgotten while it was looked at" in fault for fault in faults] == [True]
+    elif what == "period":
+        assert left == [(5, 20), (50, 60), (58, 60), (120, 130)]
+    else:
+        assert left == [(5, 20), (58, 63), (60, 130), (100, 110)]

@@ -139,7 +139,8 @@ def index(invocation: Invocation, ids: tuple[str, ...], room: str, tells_anew: b
             pass
         library.tend(at.now)
         n_seen = _n_seen(library, chosen)
-        chosen = [library.kept.one(kept.id) for kept in chosen]
+        left = {kept.id: kept for kept in library.kept.all()}
+        chosen = [left[kept.id] for kept in chosen if kept.id in left]  # others may have been forgotten meanwhile
     if as_json:
         recordings = [_json_of(kept) for kept in chosen]
         print_json({"n_sightings": n_seen, "n_new": n_seen - n_before, "recordings": recordings, "faults": faults})

@@ -6,7 +6,7 @@ the border is found again by where they were, and stays one sighting. What is he
 cut-outs of each person in view and one minute of boxes, however long the recording is.
 
 Covered: a file that cannot be read or is damaged in parts (its minutes are marked, the rest goes on), two processes at
-once (one waits), being cancelled between two pictures.
+once (one waits), being cancelled between two pictures, what is forgotten while it is looked at.
 Not covered: somebody in view from one file into the next is two sightings; whoever leaves the picture and returns is
 another sighting, which the face may name.
 """
@@ -28,7 +28,7 @@ import numpy as np
 from PIL import Image
 
 from hearth.config import Video
-from hearth.errors import CancelledError, ToolError
+from hearth.errors import CancelledError, NotFound, ToolError
 from hearth.experts.identity import clothes
 from hearth.experts.senses import Activity, Box, Face, Frame, Moment, Movement, Pixels, Pose, Scene, TrackedBox, Vector
 from hearth.footage.frames import frames
@@ -253,12 +253,17 @@ class Indexer:
         rows: list[Row] = []
         is_empty = not n_seen and min(kept.duration_s, end_s) - start_s > 1.0
         with self._store.transaction() as cursor:
+            if not self._is_wanted(cursor, kept, chunk):
+                tracks.clear()  # whoever is still in view afterwards is another sighting
+                return
             cursor.execute(
                 "INSERT INTO recording_chunk (recording, chunk, state) VALUES (?, ?, ?)",
                 (kept.number, chunk, "unreadable" if is_empty else "done"),
             )
             cursor.execute("UPDATE recording SET fault = '' WHERE number = ? AND fault <> ''", (kept.number,))
             for track, faces, activities in seen:
+                if not _goes_on(cursor, track, start_s):
+                    continue
                 track.number = self._put(cursor, kept, chunk, track, size)
                 self._put_faces(cursor, track, faces)
                 put_activities(cursor, track.number, activities)
@@ -267,6 +272,16 @@ class Indexer:
                 gone, rows = [*gone, *old], [*rows, *new]
         self._memory.follow(gone, rows)
         _let_go(tracks, end_s)
+
+    def _is_wanted(self, cursor: sqlite3.Cursor, kept: Kept, chunk: int) -> bool:
+        """Whether a chunk is still to be written: it may have been forgotten by another process while it was looked at.
+
+        Raises: NotFound: The recording was.
+        """
+        if not cursor.execute("SELECT 1 FROM recording WHERE number = ? AND id = ?", (kept.number, kept.id)).fetchall():
+            raise NotFound(f"recording {kept.id!r} was forgotten while it was looked at; nothing more of it is kept")
+        where = (kept.number, chunk)
+        return not cursor.execute("SELECT 1 FROM recording_chunk WHERE recording = ? AND chunk = ?", where).fetchall()
 
     def _put(self, cursor: sqlite3.Cursor, kept: Kept, chunk: int, track: _Track, size: tuple[int, int]) -> int:
         """The sighting's row and its boxes; its number."""
@@ -339,6 +354,14 @@ def put_activities(cursor: sqlite3.Cursor, number: int, found: Iterable[Activity
         "INSERT INTO sighting_activity (sighting, chunk, name, start_s, end_s, score) VALUES (?, ?, ?, ?, ?, ?)",
         [(number, int(a.start_s // CHUNK_S), a.name, a.start_s, a.end_s, a.score) for a in found if a.name],
     )
+
+
+def _goes_on(cursor: sqlite3.Cursor, track: _Track, start_s: float) -> bool:
+    """Whether anybody is left on a track; of a sighting that was forgotten meanwhile, nothing from before is."""
+    if track.number and not cursor.execute("SELECT 1 FROM sighting WHERE number = ?", (track.number,)).fetchall():
+        track.number = track.n_good_faces = track.n_thumbnails = 0
+        track.moments = [moment for moment in track.moments if moment.at_s >= start_s]
+    return bool(track.moments)
 
 
 # ── Across a border ───────────────────────────────────────────────────────────────────────────────────────
