@@ -48,7 +48,7 @@ def drawn(lines: tuple[str, ...], font: str, size_px: int) -> Image.Image:
 
 def noisy(image: Image.Image) -> Image.Image:
     clean = np.asarray(image).astype(np.float64)
-    pixels = clean + np.random.default_rng(SEED).standard_normal(pixels.shape) * 25
+    pixels = clean + np.random.default_rng(SEED).standard_normal(clean.shape) * 25
     return Image.fromarray(np.clip(pixels, 0, 255).astype(np.uint8))
 
 

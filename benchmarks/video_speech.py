@@ -66,7 +66,7 @@ def of_wave(data: bytes) -> Samples:
         rate = file.getframerate()
         heard = np.frombuffer(file.readframes(1 << 30), "<i2") / 32768
     t = np.arange(int(len(heard) * SAMPLES_PER_S / rate)) * rate / SAMPLES_PER_S
-    return np.interp(t, np.arange(len(heard)), heard).astype(np.float32)
+    return np.asarray(np.interp(t, np.arange(len(heard)), heard), dtype=np.float32)
 
 
 def recorded(folder: Path) -> dict[str, list[Clip]]:
