@@ -17,7 +17,7 @@ trap 'rm -rf "$scratch"' EXIT
 environment=${2:-$scratch/environment}
 
 if [ ! -x "$environment/bin/ianvs" ]; then
-  wheel=$(ls "$ianvs"/{examples/,}resources/third_party/sedna-*.whl 2>/dev/null | tail -1)
+  wheel=$(ls "$ianvs"/{examples/,}resources/third_party/sedna-*.whl 2>/dev/null | tail -1 || true)
   [ -n "$wheel" ] || { echo "no sedna wheel under $ianvs/{examples/,}resources/third_party" >&2; exit 2; }
   "${PYTHON:-python3.11}" -m venv "$environment"
   install=("$environment/bin/pip" install --quiet --disable-pip-version-check)
