@@ -161,6 +161,6 @@ def test_shipped_changes_are_what_they_say() -> None:
     assert sum(case.is_changed for case in cases) >= 60
     for case in cases:
         assert case.right in (case.new if case.is_changed else case.old)
-    held_out = shipped_changes(is_held_out=True)
-    assert len(held_out) == 40
-    assert not {case.old for case in cases} & {case.old for case in held_out}
+    newer = shipped_changes(is_newer=True)
+    assert len(newer) == 40
+    assert not {case.old for case in cases} & {case.old for case in newer}

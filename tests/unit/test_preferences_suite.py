@@ -38,3 +38,11 @@ def test_who_sees_the_difference_is_right_in_whatever_order() -> None:
         assert figures["given_choice_right"] == 1
         assert figures["prefeval_shuffle_seed"] == seed
         assert figures["prefeval_n_choices"] == 20
+
+
+def test_a_floor_that_sees_no_difference_finds_by_chance() -> None:
+    alike = [PreferenceCase(f"I hate wicker {'wicker ' * k}", "What about wicker?", ()) for k in range(40)]
+    figures = measure_preferences(alike, Blind())
+    for name in ("floor_words_", "floor_meaning_"):
+        assert figures[f"{name}preference_recall_at_1"] == 1 / 40
+        assert figures[f"{name}preference_recall_at_10"] == 10 / 40

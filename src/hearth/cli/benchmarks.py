@@ -276,8 +276,8 @@ def recall(data: Path | None, prefeval: Path | None, out: Path) -> None:
     if prefeval is not None:
         document |= measure_preferences(read_preferences(prefeval), encoder)
     document |= measure_changes(shipped_changes(), encoder)
-    held_out = measure_changes(shipped_changes(is_held_out=True), encoder)
-    document |= {f"held_out_{name}": value for name, value in held_out.items()}
+    newer = measure_changes(shipped_changes(is_newer=True), encoder)
+    document |= {f"newer_{name}": value for name, value in newer.items()}
     document |= watch.read() | origin()
     write_json(out, document)
     click.echo(clean("\n".join([*lines, *preference_lines(document), f"{'written to':<14}{out}"])))

@@ -23,7 +23,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from hearth.bench.suites.answers import ADVERSARIAL, FOREIGN, Answered, answer_figures, answer_lines, ask, ranked_by_words, with_names
+from hearth.bench.suites.answers import (
+    ADVERSARIAL,
+    FOREIGN,
+    Answered,
+    answer_figures,
+    answer_lines,
+    ask,
+    ranked_by_words,
+    with_names,
+)
 from hearth.errors import RequestError
 from hearth.memory.events import EventMemory, NewEvent
 from hearth.memory.index import top
