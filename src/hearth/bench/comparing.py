@@ -10,6 +10,7 @@ Not covered: many measures are looked at, and no interval is widened for that: o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -111,7 +112,11 @@ def compare_runs(a: Run, b: Run, *, seed: int = 0, n_draws: int = N_DRAWS) -> li
     mine, theirs = {case.label: case for case in reversed(a.done)}, {case.label: case for case in reversed(b.done)}
     same = [label for label in dict.fromkeys(case.label for case in a.done) if label in theirs]
     pairs = [(mine[label], theirs[label]) for label in same] if a.path != b.path and same else [(a.done[0], b.done[0])]
-    return [_cases(x, y, (f"{a.name}: {x.label}", f"{b.name}: {y.label}"), seed, n_draws) for x, y in pairs]
+    return [_cases(x, y, (_name(a, x), _name(b, y)), seed, n_draws) for x, y in pairs]
+
+
+def _name(run: Run, case: CaseRun) -> str:
+    return case.label if case.label == run.name else f"{run.name}: {case.label}"
 
 
 def _documents(a: Run, b: Run, seed: int, n_draws: int) -> Comparison:
@@ -180,12 +185,18 @@ def _groups(pairs: Sequence[tuple[Judged, Judged]], seed: int, n_draws: int) -> 
                 groups.setdefault(group, []).append(pair)
         shown = [
             _difference(g, rows, "right", seed, n_draws)
-            for g, rows in sorted(groups.items())
+            for g, rows in sorted(groups.items(), key=_in_order)
             if len(rows) >= _MIN_GROUP
         ]
         if len(groups) > 1 and any(shown):
             found[kind] = tuple(one for one in shown if one is not None)
     return found
+
+
+def _in_order(group: tuple[str, object]) -> tuple[int, str]:
+    """Numbers as numbers."""
+    found = re.match(r"\d+", group[0])
+    return int(found[0]) if found else 0, group[0]
 
 
 def _steps(n: int) -> str:
@@ -210,8 +221,9 @@ def comparison_lines(found: Comparison, *, n_named: int = 5) -> list[str]:
     lines += ["", f"{'':<28}{'A':>10}{'B':>10}{'B − A':>10}   95 % interval       better"]
     lines += [_line(one) for one in found.measures]
     for kind, groups in found.groups.items():
-        lines += ["", f"right, by {kind}"]
-        lines += [_line(one, f"{one.name} (n={one.n:,})") for one in groups]
+        unlike = [one for one in groups if one.low or one.high]
+        lines += ["", f"right, by {kind} ({len(groups) - len(unlike)} without a difference are left out)"]
+        lines += [_line(one, f"{one.name} (n={one.n:,})") for one in unlike]
     for letter, pairs in (("A", found.only_a_right), ("B", found.only_b_right)):
         if pairs:
             lines += ["", f"right in {letter} alone: {len(pairs):,}"]
@@ -259,9 +271,11 @@ def comparison_document(found: Comparison) -> dict[str, object]:
 
 
 def interval_rows(found: Comparison) -> list[tuple[str, float, float, float]]:
-    """Name, difference and interval of what has one in [−1, 1], groups beneath; for the picture."""
+    """Name, difference and interval for the picture: measures in [−1, 1], beneath them groups that differ."""
     shown = [one for one in found.measures if one.name != "ms"]
     named = [(one.name, one) for one in shown]
-    named += [(f"{kind}: {one.name}", one) for kind, groups in found.groups.items() for one in groups]
+    named += [
+        (f"{kind}: {one.name}", one) for kind, groups in found.groups.items() for one in groups if one.low or one.high
+    ]
     rows = [(name, one.b - one.a, one.low, one.high) for name, one in named]
     return [(name, value, low, high) for name, value, low, high in rows if low is not None and high is not None]

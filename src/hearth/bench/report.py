@@ -21,7 +21,7 @@ from typing import Any
 
 from hearth.bench.comparing import numbers_of
 from hearth.bench.record import origin, write_bytes
-from hearth.bench.report_pictures import NOTHING, Point, calls_png, confusion_png, learning_png, matrix_png
+from hearth.bench.report_pictures import NOTHING, OTHERS, Point, calls_png, confusion_png, learning_png, matrix_png
 from hearth.bench.runs import CaseRun, Judged, Run
 from hearth.errors import RequestError
 
@@ -346,15 +346,16 @@ def _left_over(tools: Sequence[str], both: Counter[str]) -> list[str]:
 
 
 def confused_tools(counts: Mapping[tuple[str, str], int]) -> list[str]:
-    """Tools to show: the most confused first, then the most used; in the order of the alphabet, nothing last."""
+    """Tools to show: the most confused first, then the most used; by the alphabet, then others and nothing."""
     wrong, used = Counter[str](), Counter[str]()
     for (right, planned), n in counts.items():
         for tool in {right, planned}:
             used[tool] += n
             wrong[tool] += n if right != planned else 0
     ordered = sorted(used, key=lambda tool: (-wrong[tool], -used[tool], tool))
-    chosen = [tool for tool in ordered if tool != NOTHING][:_MAX_TOOLS]
-    return sorted(chosen) + ([NOTHING] if NOTHING in used else [])
+    named = [tool for tool in ordered if tool != NOTHING]
+    more = [OTHERS] if len(named) > _MAX_TOOLS else []
+    return sorted(named[:_MAX_TOOLS]) + more + ([NOTHING] if NOTHING in used else [])
 
 
 def failures_of(case: CaseRun) -> Failures:

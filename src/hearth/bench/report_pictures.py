@@ -22,6 +22,8 @@ _MAX_NUMBERED = 14
 """Rounds of a matrix whose cells are numbered."""
 NOTHING = "(none)"
 """Beside a tool: nothing was planned for it, or it was planned for nothing."""
+OTHERS = "(others)"
+"""All tools that are not shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +86,11 @@ def calls_png(curves: Mapping[str, Sequence[Point]], what: str) -> bytes:
 
 
 def confusion_png(counts: Mapping[tuple[str, str], int], tools: Sequence[str]) -> bytes:
-    """Which tool was planned (columns) for which right one (rows); shares of a row."""
-    table = np.array([[counts.get((right, planned), 0) for planned in tools] for right in tools], float)
+    """Which tool was planned (columns) for which right one (rows); shares of a row. What is not shown is `OTHERS`."""
+    places = {name: k for k, name in enumerate(tools)}
+    table = np.zeros((len(tools), len(tools)))
+    for (right, planned), n in counts.items():
+        table[places.get(right, places.get(OTHERS, 0)), places.get(planned, places.get(OTHERS, 0))] += n
     shares = table / np.maximum(table.sum(axis=1, keepdims=True), 1)
     size = min(max(4.0, 0.42 * len(tools) + 1.6), 12)
     figure, axes = _figure(size + 1.4, size)
