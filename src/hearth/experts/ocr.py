@@ -1,6 +1,6 @@
 """What is written in a picture: printed lines, from the top down.
 
-Covered: pictures turned by quarters or upside down, slanted lines, many lines, small print in large pictures (as far as
+Covered: letters turned by quarters or upside down (their lines come in the order of the picture), slanted lines, small print in large pictures (as far as
 it is sharp), pictures without writing.
 Not covered: handwriting; letters under about 10 pixels high; tables as tables (cells come as lines of their own);
 scripts other than Latin and Chinese; the order of columns.
@@ -42,6 +42,7 @@ class OcrExpert:
             "It leaves out spaces between words, more often in small print.",
             "It does not read letters under about 10 pixels high.",
             "It does not tell what belongs together: columns and tables come as lines.",
+            "Of a picture that is upside down it gives the lines in reverse.",
             "It leaves off accents: it was made for English and Chinese.",
         ),
     )
