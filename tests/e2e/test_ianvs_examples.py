@@ -1,0 +1,117 @@
+"""The examples for Ianvs run as their pages say, on a few of their samples; and their data are what may be learnt from.
+
+That their rankings are those of Ianvs itself is shown by `examples/ianvs/verify.sh`, which needs Ianvs.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import shlex
+import shutil
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from hearth import cli
+from hearth.bench.q2a import split_of
+from hearth.bench.q2a_world import read_world
+from hearth.plan_format import demonstration_from_json, read_jsonl, read_tools
+from hearth.planning.check import check_plan
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "ianvs"
+DATA = EXAMPLES / "data"
+N_LEARNT, N_ASKED = 24, 4
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A copy with the first samples alone."""
+    target = tmp_path / "ianvs"
+    shutil.copytree(EXAMPLES, target, ignore=shutil.ignore_patterns("workspace", "__pycache__"))
+    for part, n in (("stream", N_LEARNT), ("dev", N_ASKED)):
+        path = target / "data" / f"mara_{part}.jsonl"
+        path.write_text("".join(path.read_text().splitlines(keepends=True)[:n]))
+    return target
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert old in text, f"{old!r} is not in {path}"
+    path.write_text(text.replace(old, new))
+
+
+def ranking(folder: Path, name: str, monkeypatch: pytest.MonkeyPatch, nth: int = 0) -> list[dict[str, str]]:
+    """Run the command that the page of an example names; what ranks first comes first."""
+    page = (EXAMPLES / name / "README.md").read_text()
+    command = re.findall(r"^\$ hearth (bench run .*)$", page, re.M)[nth]
+    monkeypatch.chdir(folder / name)
+    assert cli.run([*shlex.split(command), "--jobs", "2"]) == 0
+    (path,) = (folder / name / "workspace").glob("*/rank/all_rank.csv")
+    with path.open() as file:
+        rows = list(csv.DictReader(file))
+    scores = [float(row["node_f1"]) for row in rows]
+    assert scores == sorted(scores, reverse=True)
+    assert all(0 <= float(row[key]) <= 1 for row in rows for key in ("node_f1", "value_f1"))
+    return rows
+
+
+def test_alone_it_learns(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    edit(folder / "singletask/testalgorithms/planner.yaml", "[30, 125]", f"[1, {N_LEARNT}]")
+    edit(folder / "singletask/testalgorithms/planner.yaml", '["recall", "student"]', '["recall"]')
+    known = folder / "data" / "mara_stream.jsonl"
+    shutil.copy(known, folder / "data" / "mara_dev.jsonl")  # what was learnt is asked, so that the order is sure
+    rows = ranking(folder, "singletask", monkeypatch)
+    assert [row["basemodel-n_learnt"] for row in rows] == [str(N_LEARNT), "1"]
+    assert float(rows[0]["node_f1"]) > 0.5 > 0.2 > float(rows[1]["node_f1"])
+    assert {"link_f1", "exact", "accuracy"} <= rows[0].keys()
+
+
+def test_the_router_sends_what_the_student_is_unsure_of(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    edit(folder / "jointinference/testalgorithms/edge_and_teacher.yaml", "[0.0, 0.3, 1.1]", "[0.0, 1.1]")
+    right = [line["answer"] for _, line in read_jsonl(folder / "data" / "mara_dev.jsonl")]
+    asked = [line["question"] for _, line in read_jsonl(folder / "data" / "mara_dev.jsonl")]
+    lines = [json.dumps({**json.loads(q), **json.loads(a)}) for q, a in zip(asked, right)]
+    (folder / "data" / "teacher.jsonl").write_text("\n".join(lines))  # one who is always right
+    taught, alone = ranking(folder, "jointinference", monkeypatch)
+    assert (taught["hard_example_mining-threshold"], taught["cloud_share"], taught["exact"]) == ("1.1", "1.0", "1.0")
+    assert (alone["hard_example_mining-threshold"], alone["cloud_share"]) == ("0.0", "0.0")
+    assert float(alone["node_f1"]) < float(taught["node_f1"])
+
+
+def test_over_time_each_round_is_judged_on_all(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    edit(folder / "lifelong/testalgorithms/owner_over_time.yaml", '["all", "last"]', '["all"]')
+    (row,) = ranking(folder, "lifelong", monkeypatch)
+    assert all(-1 <= float(row[key]) <= 1 for key in ("BWT", "FWT", "task_avg_acc"))
+    place = Path(row["url"])
+    outcome = json.loads((place / "outcome.json").read_text())
+    assert [len(row) for row in outcome["continual"]["r_matrix"]] == [3, 3, 3]
+    kept = [path.read_text().splitlines() for path in sorted(place.glob("output/train/*/demonstrations.jsonl"))]
+    assert len(kept) == 4
+    assert all(set(before) < set(after) for before, after in pairwise(kept))
+
+
+def test_who_asks_when_unsure_asks_less(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = ranking(folder, "lifelong", monkeypatch, nth=1)
+    shares = {row["basemodel-asks_below"]: float(row["samples_transfer_ratio"]) for row in rows}
+    assert 0 < shares["0.1"] < shares["1.1"]
+
+
+def test_what_is_learnt_is_the_stream_and_what_is_asked_is_dev() -> None:
+    tools = read_world("mara").specs
+    assert read_tools(DATA / "tools.json").keys() == tools.keys()
+    n = 0
+    for path in sorted(DATA.glob("*_*.jsonl")):
+        owner, split = path.stem.split("_")
+        for _, line in read_jsonl(path):
+            whole = {**json.loads(line["question"]), **json.loads(line["answer"])}
+            one = demonstration_from_json(whole)
+            assert (one.id.split("-")[0], split_of(one.id)) == (owner, split)
+            assert one.now is not None
+            if one.plan.steps:
+                check_plan(one.plan, tools)
+            n += 1
+    assert n > 300
+    assert {split_of(str(line["id"])) for _, line in read_jsonl(DATA / "teacher.jsonl")} == {"dev"}
