@@ -71,7 +71,9 @@ class Sounds:
     card = ScriptedExpert.card
 
     def look(self, given: Sound) -> tuple[SoundEvent, ...]:
-        found = []
+        found = [
+            SoundEvent("silence", max(a, given.at_s), b, 0.9) for a, b in ((70.0, 80.0), (80.7, 90.0)) if b > given.at_s
+        ]
         for value, name in ((-1, "ring"), (1, "speech"), (2, "speech"), (3, "speech")):
             places = np.flatnonzero(given.samples == value)
             for part in np.split(places, np.flatnonzero(np.diff(places) > 1) + 1) if len(places) else ():
@@ -142,6 +144,11 @@ def test_only_what_is_asked_about_is_listened_to_and_once(state: State, speech: 
     assert texts(home, 10, 50) == []
     assert texts(library(state, speech), 0, 30) == ["the harbour is closed"]
     assert speech.n_looks == n, "the second question is answered from the index"
+
+
+def test_what_interrupts_a_silence_ends_it(state: State, speech: Speech) -> None:
+    heard = library(state, speech).heard("", at(60), at(119), NEVER)
+    assert [(one.start, one.end) for one in heard if one.name == "silence"] == [(at(70), at(80)), (at(80.7), at(90))]
 
 
 def test_nothing_is_recognised_where_nobody_speaks(state: State, speech: Speech) -> None:

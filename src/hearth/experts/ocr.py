@@ -1,7 +1,7 @@
 """What is written in a picture: printed lines, from the top down.
 
-Covered: letters turned by quarters or upside down (their lines come in the order of the picture), slanted lines, small print in large pictures (as far as
-it is sharp), pictures without writing.
+Covered: letters turned by quarters or upside down (their lines come in the order of the picture), slanted lines, small
+print in large pictures (as far as it is sharp), pictures without writing.
 Not covered: handwriting; letters under about 10 pixels high; tables as tables (cells come as lines of their own);
 scripts other than Latin and Chinese; the order of columns.
 

@@ -32,6 +32,7 @@ from hearth.store import Store
 
 _MARGIN_S = 13.0
 """So much on either side of a minute is listened to: somewhat more than the longest sentence."""
+_LEAST_GAP_S = 0.05
 _JOINED_S = 1.0
 """A sound that goes on after so short a pause, or over the border of two minutes, is one."""
 
@@ -168,7 +169,8 @@ class Listener:
         for row in self._rows("sound_event", kept, start, end):
             name, begins_s, ends_s = row["name"], row["start_s"], row["end_s"]
             before = open_.get(name)
-            if before is not None and begins_s - before[1] <= _JOINED_S:
+            joined_s = _LEAST_GAP_S if name == "silence" else _JOINED_S  # whatever interrupts a silence ends it
+            if before is not None and begins_s - before[1] <= joined_s:
                 open_[name] = (before[0], max(before[1], ends_s))
                 continue
             if before is not None:
