@@ -10,6 +10,7 @@ import pytest
 from tests.small_world import opened
 from tests.unit.test_memory_index import WordEncoder
 
+from hearth.errors import NotFound
 from hearth.learn.state import State
 from hearth.learn.unlearn import find, forget
 from hearth.memory.blobs import Blobs
@@ -55,6 +56,39 @@ def state(tmp_path: Path) -> Iterator[State]:
 )
 def test_who_when_and_what_choose(state: State, wanted: Wanted, ids: str) -> None:
     assert {id for id, _ in find(state.store, wanted=wanted).events} == set(ids)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "matching", "events", "gone"),
+    [
+        (Wanted(person="Tom"), "", (), {1, 2, 3}),
+        (Wanted(topic="Quivertown"), "", (), {1}),
+        (Wanted(since=FIXED_NOW, until=FIXED_NOW + DAY), "", (), {1, 2, 3, 4}),
+        (Wanted(since=FIXED_NOW + 9 * DAY), "", (), set()),
+        (None, "quiver", (), {1}),
+        (None, "", ("fact:2",), {1, 2}),
+    ],
+)
+def test_facts_added_word_for_word_are_forgotten(
+    state: State, wanted: Wanted | None, matching: str, events: tuple[str, ...], gone: set[int]
+) -> None:
+    facts = FactStore(state.store)
+    facts.add(NewFact("Tom", "lives in", "Quivertown"), FIXED_NOW)
+    facts.amend(1, "Ghent", FIXED_NOW)
+    facts.add(NewFact("me", "friend", "Tom"), FIXED_NOW)
+    facts.add(NewFact("me", "likes", "tomatoes"), FIXED_NOW)
+    found = find(state.store, wanted=wanted, matching=matching, events=events)
+    assert set(found.attached.facts) == gone
+    assert found.is_empty is not bool(gone or found.events)
+    forget(state, found)
+    assert {row[0] for row in state.store.query("SELECT number FROM fact")} == {1, 2, 3, 4} - gone
+
+
+def test_a_fact_that_is_not_there_is_not_forgotten(state: State) -> None:
+    with pytest.raises(NotFound, match="no fact 7"):
+        find(state.store, events=("fact:7",))
+    with pytest.raises(NotFound, match="no event 'fact:x'"):
+        find(state.store, events=("fact:x",))
 
 
 def test_a_topic_reaches_what_is_near_in_meaning(state: State) -> None:

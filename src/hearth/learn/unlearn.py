@@ -17,6 +17,7 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import json
+import re
 import secrets
 import sqlite3
 from collections.abc import Iterable, Sequence
@@ -34,6 +35,7 @@ from hearth.learn.tasks import Task, without
 from hearth.memory import forget as memories
 from hearth.memory.blobs import FOLDER as BLOBS
 from hearth.memory.blobs import Blobs
+from hearth.memory.facts import FactStore
 from hearth.memory.forget import Attached, Wanted
 from hearth.memory.retention import SUMMARY
 from hearth.models.configured import ADAPTERS
@@ -70,8 +72,8 @@ class Found:
 
     @property
     def is_empty(self) -> bool:
-        found = (self.demonstrations, self.events, self.episodes, self.n_agreements, self.sent, self.attached.lines)
-        return self.footage.is_empty and not any(found)
+        found = (self.demonstrations, self.events, self.episodes, self.n_agreements, self.sent)
+        return self.footage.is_empty and not any((*found, self.attached.lines, self.attached.facts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +135,7 @@ def find(
     """What these words name; several conditions are joined by or.
 
     Args:
-        demonstrations, events: Ids.
+        demonstrations, events: Ids; `fact:7` is a fact with all it replaced.
         matching: Text in a request, a plan, a memory or the record, whatever its case.
         source: Of demonstrations (`teacher`, `owner`, …).
         episode: What was learnt and remembered from this request.
@@ -144,6 +146,8 @@ def find(
         NotFound: An id that is nowhere; nothing was changed.
     """
     buffer = Buffer(store)
+    facts = {fact.id for id in events if _IS_FACT.fullmatch(id) for fact in FactStore(store).history(int(id[5:]))}
+    events = [id for id in events if _IS_FACT.fullmatch(id) is None]
     ids = dict.fromkeys(demonstrations)
     if matching:
         ids.update(dict.fromkeys(buffer.find(matching=matching)))
@@ -178,7 +182,8 @@ def find(
     )
     sent = Ledger(store).holding(_as_sent([matching]), any_case=True) if matching and with_record else ()
     asked_for = tuple(episodes) if with_record else ()
-    goes_with = memories.attached(store, {id for id, _ in found}, lines)
+    facts |= memories.facts_meant(store, wanted, matching) if wanted is not None or matching else set()
+    goes_with = memories.attached(store, {id for id, _ in found}, lines, facts)
     held = list({(entry.id, entry.digest): entry for entry in held}.values())
     return Found(tuple(held), tuple(found), asked_for, n_agreements, sent, with_record, goes_with, footage)
 
@@ -191,6 +196,7 @@ def _held(store: Store, id: str) -> list[Entry]:
     return found
 
 
+_IS_FACT = re.compile(r"fact:\d{1,18}")
 _FINISHED = "SELECT number, id, request, plan_json, answer_json, refusal_json FROM episode WHERE status='finished'"
 """One that was cut off is still to be carried on, and is not touched."""
 

@@ -52,7 +52,7 @@ class Attached:
     """What goes with some events."""
 
     facts: tuple[int, ...] = ()
-    """Rows of facts that rest on nothing else."""
+    """Rows of facts that rest on nothing else, or are meant themselves."""
     lines: tuple[tuple[str, int], ...] = ()
     """Sentences of summaries: the summary's id and their place."""
     blobs: tuple[str, ...] = ()
@@ -111,24 +111,46 @@ def _names(text: str, name: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE) is not None
 
 
-def attached(store: Store, events: Collection[str], lines: Iterable[tuple[str, int]] = ()) -> Attached:
-    """What goes with these events and sentences."""
+def facts_meant(store: Store, wanted: Wanted | None, matching: str = "") -> set[int]:
+    """Rows of facts that are meant by their own words, whatever they rest on: also those that were added word for word.
+    A period alone means those that rest on no event, by when they were learnt."""
+    found = set()
+    by_period = (
+        "" if wanted is None or wanted.person or wanted.topic else " WHERE number NOT IN (SELECT fact FROM fact_event)"
+    )
+    for row in store.query(f"SELECT * FROM fact{by_period}"):  # noqa: S608 - our own text
+        text = f"{row['subject']} {row['relation']} {row['value']}"
+        if wanted is not None and is_meant(wanted, row["learnt_unix_s"], row["subject"], text):
+            found.add(row["number"])
+    if matching:
+        for row in store.query("SELECT number, subject, relation, value, reason FROM fact"):
+            if any(
+                matching.casefold() in str(row[name]).casefold() for name in ("subject", "relation", "value", "reason")
+            ):
+                found.add(row["number"])
+    return found
+
+
+def attached(
+    store: Store, events: Collection[str], lines: Iterable[tuple[str, int]] = (), facts: Iterable[int] = ()
+) -> Attached:
+    """What goes with these events and sentences, and with facts that are meant themselves."""
     gone = set(events)
     rests_on: dict[int, set[str]] = {}
     for row in store.query("SELECT fact, event FROM fact_event"):
         rests_on.setdefault(row["fact"], set()).add(row["event"])
-    facts = sorted(fact for fact, by in rests_on.items() if by <= gone)
+    going = sorted({fact for fact, by in rests_on.items() if by <= gone} | set(facts))
     known = {(row["event"], row["place"]): row for row in store.query("SELECT * FROM summary_line")}
     taken = sorted({key for key, row in known.items() if row["source"] in gone} | (set(lines) & known.keys()))
     used: dict[str, set[str]] = {}
     for row in store.query("SELECT event, hash FROM blob_use"):
         used.setdefault(row["hash"], set()).add(row["event"])
     said = [known[key]["text"] for key in taken]
-    for fact in facts:
+    for fact in going:
         (row,) = store.query("SELECT subject, relation, value FROM fact WHERE number = ?", (fact,))
         said.append(f"{row['subject']} {row['relation']} {row['value']}")
     blobs = sorted(name for name, by in used.items() if by <= gone)
-    return Attached(tuple(facts), tuple(taken), tuple(blobs), tuple(dict.fromkeys(said)))
+    return Attached(tuple(going), tuple(taken), tuple(blobs), tuple(dict.fromkeys(said)))
 
 
 def remove(cursor: sqlite3.Cursor, store: Store, events: Collection[str], with_them: Attached) -> None:
