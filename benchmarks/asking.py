@@ -3,7 +3,7 @@
 Things told by the owner and lines of a chat (`benchmarks/data/asked_of_memory.json`, written before the rules for the
 words of an answer were), questions with a piece of the right answer, and questions that nothing told answers. `right`:
 answered, with that piece; `refused`: "I don't know". Odd places of each list were looked at while rules were made, even
-ones were not: both are reported. The floor is the first event found, whole.
+ones were first left alone; two faults seen in these were mended since, so that none is unseen. Both are reported. The floor is the first event found, whole.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ def _shares(name: str, values: list[bool]) -> dict[str, object]:
     return {
         f"n_{name}": len(values),
         name: round(sum(values) / len(values), 4),
-        f"{name}_looked_at": round(sum(odd) / len(odd), 4),
-        f"{name}_not_looked_at": round(sum(even) / len(even), 4),
+        f"{name}_odd": round(sum(odd) / len(odd), 4),
+        f"{name}_even": round(sum(even) / len(even), 4),
     }
 
 

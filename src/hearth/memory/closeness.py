@@ -21,7 +21,8 @@ from hearth.memory.index import FloatArray
 from hearth.memory.terms import STOP_WORDS
 from hearth.models.encoder import TokenVectors
 
-N_CLOSE = 48
+N_CLOSE = 24
+"""Of 48 no more is found (LoCoMo: the share among the first five within 0.002), at twice the time."""
 MAX_CACHED = 4096
 """Some 10 KB each."""
 _MOST_TEXT = 2000
