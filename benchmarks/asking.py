@@ -3,7 +3,8 @@
 Things told by the owner and lines of a chat (`benchmarks/data/asked_of_memory.json`, written before the rules for the
 words of an answer were), questions with a piece of the right answer, and questions that nothing told answers. `right`:
 answered, with that piece; `refused`: "I don't know". Odd places of each list were looked at while rules were made, even
-ones were first left alone; two faults seen in these were mended since, so that none is unseen. Both are reported. The floor is the first event found, whole.
+ones were first left alone; two faults seen in these were mended since, so that none is unseen. Both are reported. The
+floor is the first event found, whole.
 """
 
 from __future__ import annotations
