@@ -2,8 +2,8 @@
 
 A planner begins with what is shipped and is taught an owner's stream in the order of time, in rounds of two weeks.
 After each round the owner's instructions of the split that is measured are planned: those of a round are a task, so
-R[i][j] is the score on round j's instructions after learning rounds 0..i. Three ways of being taught are compared: `personal`
-(the owner's own stream), `shared` (everybody's), `untaught` (nothing).
+R[i][j] is the score on round j's instructions after learning rounds 0..i. Three ways of being taught are compared:
+`personal` (the owner's own stream), `shared` (everybody's), `untaught` (nothing).
 
 Measures, the same for every way: *decomposition* (ROUGE-L of the steps' words), *invocation* (macro Node-F1, Link-F1,
 all tools and links right), *parameters* (F1 of names and of values, the whole plan exact), `right` (exact, or asked or
