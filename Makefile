@@ -17,7 +17,8 @@ UV := $(shell command -v uv 2>/dev/null)
 REQUESTS ?=
 LIMIT ?=
 REPORT ?=
-FOOTAGE ?=
+# Real footage is asked about where there is some: your own file, else the public clip beside the checkout.
+FOOTAGE ?= $(if $(REQUESTS)$(LIMIT),,$(wildcard $(or $(HEARTH_DATA),../shared/data)/media/one-by-one-person-detection.mp4))
 TORCH_OPTIONS ?=
 
 ifdef UV
