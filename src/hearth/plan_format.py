@@ -189,7 +189,7 @@ def _spec(tool: _Tool) -> ToolSpec:
             if isinstance(entry, dict) and isinstance(entry.get("name"), str):
                 fields[entry["name"]] = canonical_type(str(entry.get("type") or "any"))
                 field_texts[entry["name"]] = str(entry.get("desc") or "")
-    elif tool.output_type:
+    if returns == "any" and tool.output_type:
         returns = canonical_type(tool.output_type[0])
     return ToolSpec(
         name=tool.id,

@@ -20,7 +20,8 @@ from hearth.plan_format import (
     read_tools,
     tool_to_json,
 )
-from hearth.types import Offer, Parameter, Plan, Ref, Step, ToolSpec
+from hearth.registry import load_tools
+from hearth.types import Offer, Parameter, Plan, Ref, Step, ToolSpec, canonical_type
 
 EXAMPLE = {
     "id": "42",
@@ -113,6 +114,17 @@ def test_tools_round_trip(tmp_path: Path) -> None:
     path.write_text(json.dumps({"nodes": [tool_to_json(spec)]}))
     (read,) = read_tools(path).values()
     assert (read.name, read.parameters, read.fields, read.domain) == ("add", spec.parameters, spec.fields, "d")
+
+
+def test_a_tool_that_gives_a_list_of_records_still_does_when_read_back(tmp_path: Path) -> None:
+    path = tmp_path / "tools.json"
+    specs = load_tools(None).specs
+    path.write_text(json.dumps({"nodes": [tool_to_json(spec) for spec in specs.values()]}))
+    read = read_tools(path)
+    assert {name: spec.returns for name, spec in read.items()} == {
+        n: canonical_type(s.returns) for n, s in specs.items()
+    }
+    assert read["find_mail"].returns == "list[Mail]"
 
 
 def test_public_spellings_of_types_are_understood(tmp_path: Path) -> None:
