@@ -34,7 +34,7 @@ def test_what_should_have_been_said_teaches_the_request_and_near_ones(hearth: He
     corrected = hearth("correct", asked(hearth), "--say", f"remind me to {REQUEST}")
     assert corrected.code == 0, corrected
     assert "add_reminder" in corrected.out
-    for text in (REQUEST, "tidy the garage shelves on monday at 9", "tidy the cellar shelves on friday at 4"):
+    for text in (REQUEST, "tidy the garage shelves on monday at 9", "tidy the bicycle shed on friday at 4"):
         assert planned(hearth, text) == ["add_reminder"], text
     done = json.loads(hearth("ask", "--json", REQUEST).out)
     assert done["status"] == "done"
