@@ -41,6 +41,7 @@ _TABLES = (
     *("consent", "record_origin", "fact", "fact_event", "event_vector", "blob", "blob_use", "summary", "summary_line"),
     *("person", "person_face", "activity_example", "camera", "recording", "recording_chunk", "sighting"),
     *("sighting_part", "sighting_activity", "sighting_face", "sighting_thumbnail"),
+    *("listened_chunk", "utterance", "sound_event"),
 )
 _N_MAX_PROBES = 20_000
 
