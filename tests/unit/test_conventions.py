@@ -18,7 +18,15 @@ from hearth.types import Argument, Context, Demonstration, Plan, Request, Step
 
 LAMP, DOOR = Step("turn_off", {"device": "living room lamp"}), Step("lock_door", {"device": "front door"})
 WARM = Step("set_temperature", {"temperature": 17})
-SHIPPED = ["open the blinds", "turn off the hall light", "lock the front door", "what time is it", "good morning"]
+SHIPPED = [
+    "remind me to call",
+    "remind me of the bins",
+    "open the blinds",
+    "turn off the hall light",
+    "lock the front door",
+    "what time is it",
+    "good morning",
+]
 
 
 def taught(request: str, *steps: Step, source: str = "owner") -> Demonstration:
@@ -47,6 +55,8 @@ def test_a_phrase_stands_for_its_plan(text: str) -> None:
         "say goodnight to Ana and Ben by mail and remind me of the bins at nine",
         "good morning",
         "night bus to Leeds",
+        "remind me to say goodnight to Lina",
+        "goodnight at 9",
         "house prices",
         "",
     ],
@@ -125,3 +135,18 @@ def test_what_others_taught_is_no_convention(tmp_path: Path) -> None:
     planner.add([Demonstration(one.id, one.request, one.plan, source="teacher") for one in NIGHT])
     answer = planner.plan(Request("goodnight everybody", FIXED_NOW), Context(), load_tools(None).specs)
     assert not (isinstance(answer, Plan) and answer.confidence == 0.9)
+
+
+@pytest.mark.parametrize(
+    ("step", "is_planned"),
+    [
+        (Step("turn_off", {"device": "living room lamp"}), True),
+        (Step("cancel_event", {"event": "dentist-01"}), False),
+        (Step("draft_mail", {"to": ["ben@x.example"], "text": "yes"}), False),
+    ],
+)
+def test_a_record_or_an_address_of_that_day_is_no_convention(step: Step, is_planned: bool) -> None:
+    planner = RecallPlanner(ByWord())
+    planner.add([taught("zap it", step), taught("zap now", step)])
+    answer = planner.plan(Request("please zap everybody", FIXED_NOW), Context(), load_tools(None).specs)
+    assert (isinstance(answer, Plan) and answer.confidence == 0.9) is is_planned

@@ -72,7 +72,10 @@ class Conventions:
         """
         self._held = [one for d in own if (one := _held(d)) is not None]
         alike = _spellings([word for one in self._held for word in one.words])
-        spoken = Counter(gram for text in others for gram in set(_grams(words_of(text))))
+        read = [words_of(text) for text in others]
+        begun = Counter(words[0] for words in read if words)
+        self._commands = frozenset(word for word, n in begun.items() if n > 1 and word not in _SMALL)
+        spoken = Counter(gram for words in read for gram in set(_grams(words)))
         said: dict[tuple[str, ...], list[Convention]] = {}
         for one in self._held:
             for gram in set(_grams([alike.get(word, word) for word in one.words])):
@@ -102,7 +105,10 @@ class Conventions:
                 continue
             beside = [word for k, word in enumerate(words) if not place <= k < place + len(gram) and word not in _SMALL]
             known = {word for one in found for word in one.words}
-            n_beside = sum(word not in known for word in beside)
+            new = [word for word in beside if word not in known]
+            if any(word in self._commands or word.isdigit() for word in new):
+                continue  # "remind me of …" asks for something else, whatever stands in it
+            n_beside = len(new)
             rank = (len(gram), len(found), found[-1])
             if n_beside <= _MOST_BESIDE and (best is None or rank[:2] > best[:2]):
                 best = rank

@@ -31,7 +31,20 @@ from hearth.planning.remembered import Remembered
 from hearth.planning.slots import clauses, find_slots
 from hearth.protocols import Encoder
 from hearth.store import Store
-from hearth.types import Context, Demonstration, Effect, Offer, Plan, Refusal, Request, ToolSpec
+from hearth.types import (
+    TYPE_NAMES,
+    Argument,
+    Context,
+    Demonstration,
+    Effect,
+    Offer,
+    Plan,
+    Ref,
+    Refusal,
+    Request,
+    Step,
+    ToolSpec,
+)
 
 OWNERS_WORD = "owner"
 """In the place of the planner's name: the owner taught this refusal, and no other planner is asked."""
@@ -111,6 +124,8 @@ class RecallPlanner:
         if found is None:
             return None
         plan, id = found
+        if any(_names_a_record(step, tools) for step in plan.steps):
+            return None  # the record of that day: "cancel the second one" means another today
         said = tuple(replace(step, text=step.text or text) for step in plan.steps)
         try:
             return check_plan(Plan(said, confidence=CONFIDENCE, planner=self.name, rests_on=(id,)), tools)
@@ -176,6 +191,21 @@ class RecallPlanner:
             return check_plan(plan, offered.tools)
         except PlanError:  # a remembered plan that no longer fits the tools
             return Refusal("out_of_scope", _UNSURE, offer=offer, planner=self.name)
+
+
+def _names_a_record(step: Step, tools: Mapping[str, ToolSpec]) -> bool:
+    """Whether a value written out is the id of one record, or decides where something goes."""
+    spec = tools.get(step.tool)
+    return spec is None or any(
+        (p.is_sink or p.type.removeprefix("list[").removesuffix("]") not in TYPE_NAMES)
+        and any(not isinstance(one, Ref) for one in _items(step.arguments.get(p.name)))
+        for p in spec.parameters
+        if p.name in step.arguments
+    )
+
+
+def _items(value: Argument) -> list[Argument]:
+    return value if isinstance(value, list) else [value]
 
 
 def _without_things(context: Context) -> Context:
