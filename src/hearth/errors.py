@@ -27,6 +27,7 @@ A message says what happened (with the value), what was expected or known, and w
         * Conflict               the record changed since it was read
     * DeniedError            the guard said no; nothing was called
     * EgressError            the network door is closed for this host
+    * WireError              what came from the cloud, or from an edge, is not what the protocol says
     * MissingExtraError      an optional part is not installed; the message holds the pip command
     * CancelledError         the owner stopped it
 """
@@ -135,6 +136,9 @@ class DeniedError(HearthError): ...
 
 
 class EgressError(HearthError): ...
+
+
+class WireError(HearthError): ...
 
 
 class MissingExtraError(HearthError):

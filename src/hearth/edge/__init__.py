@@ -1,0 +1,1 @@
+"""The device's side of the cloud: joining, an outbox that survives a day offline, what is fetched and verified."""

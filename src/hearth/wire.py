@@ -1,0 +1,232 @@
+"""What an edge and its cloud say to each other: the messages of protocol version 1, and how they are signed.
+
+Both sides read with these models and nothing else. A newer peer may add fields: they are ignored. What an older peer
+may leave out has a default. Every request carries `Hearth-Protocol: N`; a server answers one below `OLDEST` or above
+`VERSION` with 426 and says which it speaks. A request that changes something carries its `id` also as
+`Idempotency-Key`: sent again, it has its effect once and the same answer.
+
+Covered: shape, length, ranges of every field; that a manifest was signed by the key an edge joined with.
+Not covered: whether a plan is runnable or wise (`planning.check`, the guard), whether a request was masked before
+(`guard.mask`: a server cannot know), who sent it (tokens are the service's).
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+import json
+from typing import Annotated, Any, Literal, TypeVar
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+
+from hearth.errors import WireError
+
+VERSION, OLDEST = 1, 1
+"""Newest and oldest protocol spoken here."""
+PROTOCOL_HEADER = "Hearth-Protocol"
+MAX_TOOLS = 512
+MAX_BATCH = 256
+
+Id = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,99}$")]
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+Text = Annotated[str, Field(max_length=8_000)]
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+
+
+class Message(BaseModel):
+    """Anything that crosses the wire."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class Problem(Message):
+    """The body of every answer that is no success."""
+
+    code: Annotated[str, Field(pattern=r"^[a-z_]{2,40}$")]
+    """For programs: `protocol`, `token`, `quota`, `rate`, `size`, `shape`, `busy`, `no_teacher`, `quarantined` …"""
+    detail: Text
+    """For people: what happened, what was expected, what to do."""
+    retry_after_s: Annotated[float, Field(ge=0, le=86_400)] | None = None
+    """When it may be sent again; None: never as it is."""
+
+
+class Hello(Message):
+    """`GET /v1/hello`: who answers."""
+
+    server: Text
+    oldest: int
+    newest: int
+    public_key: str
+    """Ed25519, base64 of 32 bytes; what manifests are signed with."""
+    features: tuple[str, ...] = ()
+    """What this service offers: `plans`, `answers`, `statistics`, `prior`, `tasks`, `demonstrations`."""
+
+
+# ── Teaching ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class PlanAsked(Message):
+    """`POST /v1/plans`."""
+
+    id: Id
+    request: Annotated[str, Field(min_length=1, max_length=4_000)]
+    """Masked by the edge."""
+    now: AwareDatetime
+    tools: Annotated[tuple[dict[str, Any], ...], Field(max_length=MAX_TOOLS)]
+    """As `nodes` of a `tool_desc.json`."""
+
+
+class Refused(Message):
+    """What a planner says instead of a plan; as `types.Refusal`."""
+
+    kind: Literal["needs", "out_of_scope", "unreadable"]
+    reason: Text
+    missing: Annotated[tuple[str, ...], Field(max_length=32)] = ()
+
+
+class PlanGiven(Message):
+    """The answer to `PlanAsked`: a plan or a refusal. An edge checks the plan as it checks any."""
+
+    id: Id
+    plan: dict[str, Any] | None = None
+    """One object of the plan format."""
+    refusal: Refused | None = None
+    confidence: Share = 0.0
+    teacher: Annotated[str, Field(max_length=200)] = ""
+    """Which model it was."""
+    n_tokens: Annotated[int, Field(ge=0)] = 0
+
+
+class AnswerAsked(Message):
+    """`POST /v1/answers`: a question of general knowledge."""
+
+    id: Id
+    question: Annotated[str, Field(min_length=1, max_length=4_000)]
+    """Masked by the edge."""
+    language: Annotated[str, Field(pattern=r"^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$")] = "en"
+
+
+class Item(Message):
+    """One of several things an answer proposes: a dish, a place, a film."""
+
+    name: Annotated[str, Field(min_length=1, max_length=200)]
+    text: Text = ""
+    tags: Annotated[tuple[Annotated[str, Field(max_length=60)], ...], Field(max_length=64)] = ()
+    """What it contains, needs or is near, in plain words: an edge compares them with what it knows of its owner."""
+
+
+class AnswerGiven(Message):
+    """The answer to `AnswerAsked`."""
+
+    id: Id
+    text: Text
+    items: Annotated[tuple[Item, ...], Field(max_length=64)] = ()
+    """Best first, as the cloud sees it that knows nobody."""
+    teacher: Annotated[str, Field(max_length=200)] = ""
+    n_tokens: Annotated[int, Field(ge=0)] = 0
+
+
+# ── What edges give ───────────────────────────────────────────────────────────────────────────────────────
+
+
+class DemonstrationsSent(Message):
+    """`POST /v1/demonstrations`: masked requests with their plans, for the task knowledge base."""
+
+    id: Id
+    demonstrations: Annotated[tuple[dict[str, Any], ...], Field(min_length=1, max_length=MAX_BATCH)]
+    """Lines of the plan format; each with an `id` of the edge's own choosing that never changes."""
+
+
+class Turned(Message):
+    """One that was turned away."""
+
+    id: str
+    reason: Text
+
+
+class Receipt(Message):
+    """What became of what was sent; every id given is in exactly one of the three."""
+
+    id: Id
+    accepted: tuple[str, ...] = ()
+    known: tuple[str, ...] = ()
+    """Had been accepted before: nothing was done again."""
+    refused: tuple[Turned, ...] = ()
+
+
+# ── What edges take ───────────────────────────────────────────────────────────────────────────────────────
+
+
+class Manifest(Message):
+    """`GET /v1/prior` (and adapters): what may be fetched at `/v1/blobs/SHA256`, signed."""
+
+    kind: Literal["prior", "adapter"]
+    sha256: Sha256
+    n_bytes: Annotated[int, Field(ge=1)]
+    fingerprint: Annotated[str, Field(max_length=200)]
+    """Of the features it fits; an edge with others leaves it alone."""
+    n_edges: Annotated[int, Field(ge=0)] = 0
+    n_demonstrations: Annotated[int, Field(ge=0)] = 0
+    epsilon: Annotated[float, Field(ge=0)] | None = None
+    """Privacy loss of one edge's part in it; None: no noise was added."""
+    serial: Annotated[int, Field(ge=0)] = 0
+    """Grows with each; an edge never goes back to a lower one, so an old one cannot be played again."""
+    made: AwareDatetime
+    signature: str = ""
+    """Ed25519 over `to_sign()`, base64."""
+
+    def to_sign(self) -> bytes:
+        """Canonical bytes of all that is signed."""
+        body = {"v": 1, **self.model_dump(mode="json", exclude={"signature", "made"})}
+        body["made"] = self.made.astimezone(dt.UTC).isoformat()
+        return json.dumps(body, sort_keys=True, separators=(",", ":")).encode()
+
+    def signed(self, key: Ed25519PrivateKey) -> Manifest:
+        """The same with its signature."""
+        return self.model_copy(update={"signature": base64.b64encode(key.sign(self.to_sign())).decode()})
+
+    def check(self, public_key: str) -> None:
+        """Raises: WireError: It was not signed by the holder of `public_key` (base64)."""
+        try:
+            key = Ed25519PublicKey.from_public_bytes(base64.b64decode(public_key, validate=True))
+            key.verify(base64.b64decode(self.signature, validate=True), self.to_sign())
+        except (InvalidSignature, ValueError):
+            raise WireError(
+                f"the {self.kind} {self.sha256[:12]}… is not signed by the service this device joined; it was not "
+                "taken; if the service has a new key, join it again with `hearth edge join`"
+            ) from None
+
+
+class TaskEntry(Message):
+    """A task of the knowledge base."""
+
+    name: Text
+    tools: tuple[str, ...]
+    n_demonstrations: Annotated[int, Field(ge=0)]
+    n_edges: Annotated[int, Field(ge=0)]
+
+
+class TasksGiven(Message):
+    """`GET /v1/tasks`. Only tasks that at least `k` edges share are told."""
+
+    tasks: tuple[TaskEntry, ...]
+    k: Annotated[int, Field(ge=1)]
+
+
+M = TypeVar("M", bound=Message)
+
+
+def read(model: type[M], body: bytes) -> M:
+    """A message from untrusted bytes.
+
+    Raises:
+        WireError: It is no JSON, or not of the message's shape; names the first field that is wrong.
+    """
+    try:
+        return model.model_validate_json(body)
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        where = ".".join(map(str, first["loc"])) or "the body"
+        raise WireError(f"a {model.__name__} was expected, and {where} is not right: {first['msg']}") from None
