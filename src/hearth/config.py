@@ -373,6 +373,9 @@ class Planning(_Table):
 
     ask_below: float = Field(default=0.7, ge=0, le=1)
     """A plan less confident than this is put to the language model, too, when one is configured."""
+    reads_ahead: bool = Field(default=True, strict=True)
+    """While the language model is asked, begin with what the device's own plan would only read here; what the settled
+    plan reads, too, is not read again."""
 
 
 class Learning(_Table):
@@ -439,6 +442,27 @@ class Video(_Table):
     """What was said and heard is kept so many days; after that it is not listened for again."""
 
 
+Shared = Literal["demonstrations", "statistics"]
+Taken = Literal["prior", "adapter"]
+
+
+class Edge(_Table):
+    """What this device and the cloud it joined (`hearth edge join`) do for each other."""
+
+    teaches: bool = Field(default=False, strict=True)
+    """Plans nobody here is sure of are asked of the cloud, masked: while you wait, and in `hearth learn`."""
+    share: tuple[Shared, ...] = ()
+    """What `hearth edge sync` sends without asking you: masked `demonstrations`, `statistics` of the student."""
+    take: tuple[Taken, ...] = ()
+    """What `hearth edge sync` fetches: the merged `prior`, an `adapter`. It is applied by `hearth learn` alone."""
+    timeout_s: float = Field(default=20.0, gt=0)
+    """How long one answer of the cloud may take."""
+    waiting: int = Field(default=10_000, ge=10)
+    """At most so many messages wait; beyond that the oldest are dropped, those that can be made again first."""
+    waiting_mb: float = Field(default=20.0, gt=0)
+    """At most so many megabytes wait."""
+
+
 class HomeDevice(_Table):
     """A device of the owner's home."""
 
@@ -489,6 +513,7 @@ class Settings(_Table):
     calendar: Collection = Collection()
     contacts: Collection = Collection()
     home: Home = Home()
+    edge: Edge = Edge()
     tools: Mapping[str, Mapping[str, object]] = Field(default_factory=dict)
     """Settings of plug-in tools, one table each."""
     _lines: Mapping[str, int] = PrivateAttr(default_factory=dict)

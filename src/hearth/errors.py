@@ -27,6 +27,7 @@ A message says what happened (with the value), what was expected or known, and w
         * Conflict               the record changed since it was read
     * DeniedError            the guard said no; nothing was called
     * EgressError            the network door is closed for this host
+    * LinkError              the cloud was not reached, or turned a message away; what waits for it waits on
     * WireError              what came from the cloud, or from an edge, is not what the protocol says
     * MissingExtraError      an optional part is not installed; the message holds the pip command
     * CancelledError         the owner stopped it
@@ -136,6 +137,22 @@ class DeniedError(HearthError): ...
 
 
 class EgressError(HearthError): ...
+
+
+class LinkError(HearthError):
+    """The cloud was not reached, or did not take a message as it was."""
+
+    def __init__(self, message: str, *, code: str, status: int = 0, retry_after_s: float | None = None) -> None:
+        """`code`: of `wire.Problem`, or `away` (not reached, or no answer to be understood) or `closed` (the door here).
+
+        Args:
+            status: Of the answer; 0 where there was none.
+            retry_after_s: When it may be tried again, where the cloud said so.
+        """
+        super().__init__(message)
+        self.code = code
+        self.status = status
+        self.retry_after_s = retry_after_s
 
 
 class WireError(HearthError): ...

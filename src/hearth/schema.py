@@ -472,6 +472,62 @@ MIGRATIONS: tuple[str, ...] = (
     );
     CREATE INDEX sound_event_recording ON sound_event (recording, start_s);
     """,
+    # 10: the cloud this device joined, what waits to be sent there, what was taken from it
+    """
+    CREATE TABLE edge_link (
+        number INTEGER PRIMARY KEY CHECK (number = 1),
+        url TEXT NOT NULL,
+        server TEXT NOT NULL,
+        public_key TEXT NOT NULL,
+        instance TEXT NOT NULL,
+        machine TEXT NOT NULL,
+        secret BLOB NOT NULL,
+        joined_at TEXT NOT NULL,
+        heard_at TEXT NOT NULL DEFAULT '',
+        fault TEXT NOT NULL DEFAULT ''
+    );
+    CREATE TABLE edge_taken (
+        kind TEXT PRIMARY KEY,
+        serial INTEGER NOT NULL,
+        sha256 TEXT NOT NULL,
+        manifest_json TEXT NOT NULL,
+        at TEXT NOT NULL
+    );
+    CREATE TABLE outbox (
+        number INTEGER PRIMARY KEY,
+        kind TEXT NOT NULL,
+        id TEXT NOT NULL,
+        about TEXT NOT NULL DEFAULT '',
+        digest TEXT NOT NULL DEFAULT '',
+        state TEXT NOT NULL DEFAULT 'waiting',
+        payload BLOB,
+        stands_for_json TEXT NOT NULL DEFAULT '{}',
+        n_failures INTEGER NOT NULL DEFAULT 0,
+        reason TEXT NOT NULL DEFAULT '',
+        answer BLOB,
+        at TEXT NOT NULL,
+        UNIQUE (kind, id)
+    );
+    CREATE INDEX outbox_state ON outbox (state, kind, number);
+    CREATE INDEX outbox_about ON outbox (about) WHERE about <> '';
+    CREATE TABLE outbox_pace (
+        kind TEXT PRIMARY KEY,
+        n_failures INTEGER NOT NULL,
+        due_unix_s REAL NOT NULL,
+        wait_s REAL NOT NULL,
+        reason TEXT NOT NULL
+    );
+    CREATE TABLE outbox_dropped (
+        kind TEXT NOT NULL,
+        why TEXT NOT NULL,
+        n INTEGER NOT NULL,
+        last_at TEXT NOT NULL,
+        PRIMARY KEY (kind, why)
+    );
+    CREATE TRIGGER demonstration_let_go AFTER DELETE ON demonstration BEGIN
+        DELETE FROM outbox WHERE about = old.id AND state <> 'delivered';
+    END;
+    """,
 )
 """Schema changes, first to last; a file's `user_version` says how many it has. Never edit one that was released."""
 

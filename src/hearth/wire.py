@@ -26,6 +26,9 @@ from hearth.errors import WireError
 VERSION, OLDEST = 1, 1
 """Newest and oldest protocol spoken here."""
 PROTOCOL_HEADER = "Hearth-Protocol"
+INSTANCE_HEADER = "Hearth-Instance"
+"""A name (`Id`) an edge drew for itself on joining; another one with the same token is another agent with its identity:
+answered with 409 and the code `identity`."""
 MAX_TOOLS = 512
 MAX_BATCH = 256
 

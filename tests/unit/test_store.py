@@ -334,7 +334,7 @@ FULL = """
 
 
 def test_a_full_disk_loses_and_halves_nothing(tmp_path: Path) -> None:
-    mount = f"mount -t tmpfs -o size=1m hearth {tmp_path}"
+    mount = f"mount -t tmpfs -o size=2m hearth {tmp_path}"
     if subprocess.run(["unshare", "--mount", "sh", "-c", mount], capture_output=True, check=False).returncode:
         pytest.skip("a small file system cannot be mounted here: needs root and mount namespaces")
     script = tmp_path.parent / "full.py"
