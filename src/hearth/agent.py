@@ -20,6 +20,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 from hearth import config
+from hearth.acting.ahead import ReadAhead
 from hearth.acting.answer import compose, reword
 from hearth.acting.executor import Executor
 from hearth.acting.repair import Repairer
@@ -150,12 +151,14 @@ class Agent:
         except (KeyboardInterrupt, CancelledError):
             self._close_stopped(episode_id)
             raise
+        finally:
+            self.monitor.foreseen = None
 
     def _run(self, request: Request, episode_id: str) -> Episode:
         started = time.perf_counter()
         self.trace.begin(request, episode_id)
         self.egress.purpose = episode_id
-        proposal = self.plan(request, self.tools.specs)
+        proposal = self.plan(request, self.tools.specs, reads_ahead=self.settings.planning.reads_ahead)
         planning_ms = (time.perf_counter() - started) * 1000
         plan, refusal = (proposal, None) if isinstance(proposal, Plan) else (None, proposal)
         ruling = self.monitor.rule(plan, occasion=self.occasion(request, plan, episode_id)) if plan else None
@@ -195,15 +198,32 @@ class Agent:
         self.trace.finish(episode)  # last: it forces what was written before it to the disk, too
         return episode
 
-    def plan(self, request: Request, tools: Mapping[str, ToolSpec]) -> Plan | Refusal:
-        """A checked plan or an honest refusal; nothing runs. A planner that breaks is a refusal, too."""
+    def plan(self, request: Request, tools: Mapping[str, ToolSpec], *, reads_ahead: bool = False) -> Plan | Refusal:
+        """A checked plan or an honest refusal. A planner that breaks is a refusal, too.
+
+        Args:
+            reads_ahead: While the teacher is asked, begin what the device's own plan would read; else nothing runs.
+        """
         try:
             context = self.context()
-            found = self.planner.plan(request, context, tools)
+            draft = self.planner.draft(request, context, tools)
+            ahead = self._read_ahead(request, draft.best) if reads_ahead and draft.asks_teacher else None
+            found: Plan | Refusal | None = None
+            try:
+                found = self.planner.settle(draft, request, context, tools)
+            finally:
+                settled = found if isinstance(found, Plan) else None
+                self.monitor.foreseen = ahead.settle(settled) if ahead is not None else None
             found = self._of_memory(request, found, context, tools) or found
             return with_record(found, request.record, tools) if isinstance(found, Plan) else found
         except PlannerError as error:
             return Refusal("out_of_scope", f"I could not plan this: {error}")
+
+    def _read_ahead(self, request: Request, plan: Plan | Refusal | None) -> ReadAhead | None:
+        if not isinstance(plan, Plan):
+            return None
+        occasion = self.occasion(request, plan)
+        return ReadAhead.begin(self.monitor, plan, self.tools.specs, occasion, self._call_context)
 
     def _of_memory(
         self, request: Request, found: Plan | Refusal, context: Context, tools: Mapping[str, ToolSpec]

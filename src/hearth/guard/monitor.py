@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from hearth.errors import DeniedError, HearthError, NotFound, NotInEnum, ToolCrashed
 from hearth.functions import from_plain
 from hearth.guard.address_book import KnownAddresses
+from hearth.guard.ahead import Foreseen
 from hearth.guard.approval import difference, question
 from hearth.guard.consents import Consent, deciding, is_fixed
 from hearth.guard.injection import InjectionReader
@@ -55,6 +56,8 @@ class _Allowed:
     """Steps that were asked about with their real values, and agreed to."""
     consents: dict[int, Consent] = field(default_factory=dict)
     """Steps that run by an answer for good, which is counted when they do."""
+    only: frozenset[int] | None = None
+    """The steps that may be called while the plan is not settled; None: it is."""
 
 
 class Monitor:
@@ -86,6 +89,8 @@ class Monitor:
         self._labelling = Labelling(self.specs, self._records)
         self._judge = Judge(self.specs, policy, self._records, self._labelling)
         self._asked: list[Asked] = []
+        self.foreseen: Foreseen | None = None
+        """What was read for this request before its plan was settled."""
 
     # ── Ruling ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -143,6 +148,22 @@ class Monitor:
             return judgement.ruling
         self._remember(plan, judgement, frozenset(range(len(plan.steps))), occasion, {})
         return recorded
+
+    def foresee(self, plan: Plan, occasion: Occasion) -> frozenset[int]:
+        """The steps of a plan not settled yet that may be called already: they change and send nothing, the policy
+        allows them without a question, and nobody counts their calls. No other step of it can be called."""
+        judgement = self._judge.of_plan(plan, 0, occasion)
+        free = frozenset(
+            index
+            for index, (step, ruling) in enumerate(zip(plan.steps, judgement.steps, strict=True))
+            if ruling.verdict == "allow"
+            and self.specs[step.tool].effect == "none"
+            and not self._policy.rates(step.tool)
+        )
+        if free:
+            self._remember(plan, judgement, frozenset(), occasion, {})
+            self._allowed[id(plan)].only = free
+        return free
 
     def rulings(self, plan: Plan) -> tuple[Ruling, ...]:
         """The policy's word on each step of a plan that was allowed; of any other plan, nothing."""
@@ -300,6 +321,11 @@ class Monitor:
             raise DeniedError(ruling.reason)
         allowed = self._allowed[id(plan)]
         tool = self._tools[allowed.steps[index].tool]
+        if self.foreseen is not None and allowed.only is None and tool.spec.effect == "none":
+            known = self.foreseen.take(tool.spec.name, arguments)
+            if known is not None:
+                context.notices.extend(known[1])
+                return self._observed(allowed, tool.spec, arguments, known[0])
         decoded = self._decoded(tool.spec, {name: value.data for name, value in arguments.items()}, context)
         self._before(allowed, index, tool.spec, arguments, context)
         cause = Cause(
@@ -321,9 +347,14 @@ class Monitor:
         labelled = self._labelling.labelled(tool.spec, checked(result, tool.spec), arguments, context)
         if self._reader is not None:
             labelled = self._reader.looked_through(tool.spec, labelled, context.notices)
+        return self._observed(allowed, tool.spec, arguments, labelled)
+
+    @staticmethod
+    def _observed(allowed: _Allowed, spec: ToolSpec, arguments: Mapping[str, Value], result: Value) -> Value:
+        """The result, noted by the request's warrant."""
         if allowed.occasion is not None and allowed.occasion.warrant is not None:
-            allowed.occasion.warrant.observe(tool.spec.name, arguments, labelled)
-        return labelled
+            allowed.occasion.warrant.observe(spec.name, arguments, result)
+        return result
 
     def _before(
         self, allowed: _Allowed, index: int, spec: ToolSpec, arguments: Mapping[str, Value], context: CallContext
@@ -366,6 +397,8 @@ class Monitor:
         if allowed is None or not 0 <= index < len(allowed.steps):
             raise DeniedError(f"step {index + 1} belongs to no plan that was allowed; put the plan to `rule` first")
         step = allowed.steps[index]
+        if allowed.only is not None and index not in allowed.only:
+            raise DeniedError(f"{step.tool} may not be called before the plan is settled; put the plan to `rule` first")
         if arguments.keys() != step.arguments.keys():
             raise DeniedError(
                 f"{step.tool} was allowed with the arguments {sorted(step.arguments)}, "

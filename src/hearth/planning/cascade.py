@@ -8,6 +8,7 @@ sure is sure enough is learnt for each planner from how often its plans were the
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from hearth.config import Settings
@@ -24,6 +25,20 @@ CONFIDENT = 0.7
 """A complete plan at least this confident is taken without asking the next planner, until better is known."""
 
 _REFUSAL_RANK = {"unreadable": 0, "out_of_scope": 1, "needs": 3}
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What the planners on the device found, before the teacher is asked."""
+
+    best: Plan | Refusal | None
+    asks_teacher: bool
+    """Whether nobody was sure, or the lot wants the teacher's word."""
+    proposed: tuple[Plan, ...] = ()
+    """Complete plans, each compared with the teacher's."""
+    is_drawn: bool = False
+    failure: PlannerError | None = None
+    """Why there is no answer, should nobody have one."""
 
 
 class Cascade:
@@ -79,6 +94,10 @@ class Cascade:
         Raises:
             PlannerError: No planner could answer at all.
         """
+        return self.settle(self.draft(request, context, tools), request, context, tools)
+
+    def draft(self, request: Request, context: Context, tools: Mapping[str, ToolSpec]) -> Draft:
+        """What the planners find without the teacher. Never raises for one: `settle` does."""
         best: Plan | Refusal | None = None
         failure = PlannerError("no planner is set up; name one under [models] in hearth.toml")
         drawn = is_drawn(f"{request.now.isoformat()} {request.text}", self._compared_share)
@@ -90,29 +109,35 @@ class Cascade:
                 failure = error
                 continue
             if isinstance(answer, Refusal) and answer.planner == OWNERS_WORD:
-                return answer
+                return Draft(answer, asks_teacher=False)
             sure = False
             if isinstance(answer, Plan) and not answer.unserved:
                 proposed.append(answer)
                 sure = self._is_sure(answer)
                 if sure and not drawn:
-                    return answer
+                    return Draft(answer, asks_teacher=False)
             if best is None or _rank(answer) > _rank(best):
                 best = answer
             if sure or not request.text.strip():
                 break  # the teacher alone is wanted, or there is nothing a further planner could read
-        if self.teacher is not None and request.text.strip():
+        asks_teacher = self.teacher is not None and bool(request.text.strip())
+        return Draft(best, asks_teacher=asks_teacher, proposed=tuple(proposed), is_drawn=drawn, failure=failure)
+
+    def settle(self, draft: Draft, request: Request, context: Context, tools: Mapping[str, ToolSpec]) -> Plan | Refusal:
+        """The draft where it is sure, else the better of it and of what the teacher says. Raises: see `plan`."""
+        best, failure = draft.best, draft.failure
+        if self.teacher is not None and draft.asks_teacher:
             try:
                 answer = self.teacher.plan(request, context, tools)
             except PlannerError as error:
                 failure = error
             else:
-                self._note(request, proposed, answer, tools, drawn)
+                self._note(request, draft.proposed, answer, tools, draft.is_drawn)
                 is_whole = isinstance(answer, Plan) and not answer.unserved
                 if best is None or is_whole or _rank(answer) > _rank(best):
                     best = answer
         if best is None:
-            raise failure
+            raise failure or PlannerError("no planner gave an answer")
         return best
 
     def _note(
