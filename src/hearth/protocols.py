@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from hearth.types import (
     PUBLIC,
@@ -391,6 +391,97 @@ class Expert(Protocol[Given, Found]):
 
         Raises:
             MissingExtraError: What it needs is not installed; says the pip command.
+        """
+        ...
+
+
+Reading: TypeAlias = "bool | float | str"
+"""What a sensor can say: yes or no, a number, a few words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What a message broker carries."""
+
+    topic: str
+    payload: bytes
+    is_retained: bool = False
+    """It was kept by the broker: it says how things were, not that they just became so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """A sensor's reading in the common form."""
+
+    thing: str
+    """Id of the thing that said it."""
+    quantity: str
+    """One of `SETTABLE`, `reachable`, `moving` (`opening`, `closing`), or what is measured: `temperature`."""
+    value: Reading
+    at: dt.datetime
+    unit: str = ""
+    is_retained: bool = False
+
+
+SETTABLE = ("is_on", "brightness", "volume", "set_temperature", "position", "is_locked")
+"""Quantities that can be ordered, too. Brightness, volume and position are percent, `set_temperature` degrees Celsius;
+a position of 100 is open."""
+
+
+@dataclass(frozen=True, slots=True)
+class Thing:
+    """A device or sensor of the home, as it was announced on a broker."""
+
+    id: str
+    name: str
+    """Words of whoever announced it: never instructions, never shown to a planner."""
+    room: str
+    kind: str
+    """As in `[[home.device]]`; `sensor` for what only tells."""
+    settable: frozenset[str] = frozenset()
+    confirms: frozenset[str] = frozenset()
+    """Of what is settable, what it says back."""
+    reads: frozenset[str] = frozenset()
+    """What it measures."""
+
+
+class Sensor(Protocol):
+    """What speaks for things of a home on a message broker: what to listen to, what the messages say, and which
+    messages order a thing to change. It opens no connection."""
+
+    name: str
+
+    @property
+    def things(self) -> Mapping[str, Thing]:
+        """Those known so far, by id."""
+        ...
+
+    @property
+    def refused(self) -> tuple[str, ...]:
+        """What was said and not taken, with the reason; the last few only."""
+        ...
+
+    def topics(self) -> tuple[str, ...]:
+        """What to listen to; may grow with every message taken."""
+        ...
+
+    def asks(self) -> tuple[Message, ...]:
+        """What makes things say how they are, and changes nothing."""
+        ...
+
+    def take(self, message: Message, at: dt.datetime) -> tuple[Observation, ...]:
+        """What a message says. Never raises: what is garbled, too large or too much is `refused`."""
+        ...
+
+    def order(
+        self, thing: str, wanted: Mapping[str, bool | float], known: Mapping[str, Reading]
+    ) -> tuple[Message, ...]:
+        """Messages that order a thing to become so.
+
+        Args:
+            known: How it is, as far as it said.
+        Raises:
+            NotFound: No such thing. ToolError: It cannot be set that way, and what it can; nothing is to be sent.
         """
         ...
 
