@@ -29,6 +29,7 @@ A message says what happened (with the value), what was expected or known, and w
     * EgressError            the network door is closed for this host
     * LinkError              the cloud was not reached, or turned a message away; what waits for it waits on
     * WireError              what came from the cloud, or from an edge, is not what the protocol says
+    * StatisticsError        statistics cannot be added or taken: damaged, of other features, out of bounds
     * MissingExtraError      an optional part is not installed; the message holds the pip command
     * CancelledError         the owner stopped it
 """
@@ -139,11 +140,14 @@ class DeniedError(HearthError): ...
 class EgressError(HearthError): ...
 
 
+class StatisticsError(HearthError): ...
+
+
 class LinkError(HearthError):
     """The cloud was not reached, or did not take a message as it was."""
 
     def __init__(self, message: str, *, code: str, status: int = 0, retry_after_s: float | None = None) -> None:
-        """`code`: of `wire.Problem`, or `away` (not reached, or no answer to be understood) or `closed` (the door here).
+        """`code`: of `wire.Problem`; or `away` (not reached, or no answer to be understood), `closed` (our own door).
 
         Args:
             status: Of the answer; 0 where there was none.

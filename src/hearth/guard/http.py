@@ -1,7 +1,8 @@
 """HTTP through the network door: each request, redirects included, is checked and written down before it is sent.
 
 A connection goes to an address that was looked up once and checked, with the host's own name in TLS. The answer comes
-back unpacked.
+back unpacked. A request with the extension `PACK` is packed with gzip on its way: the record keeps its body as it was
+before, so that it can be read and searched, under the head that was sent, and counts the bytes that were.
 
 Covered: the host and port of every request, its head and body; certificates, always; passwords and keys in the head,
 which are blotted out in the record and never follow a redirect to another host; answers that are too large, before or
@@ -12,6 +13,7 @@ Not covered: proxies of the environment (none is used), keys inside an address o
 from __future__ import annotations
 
 import contextlib
+import gzip
 import re
 import ssl
 import threading
@@ -28,6 +30,8 @@ from hearth.guard.egress import Egress, Way
 from hearth.protocols import Cause
 
 _SECRET_HEADER = re.compile(rb"(?i)(proxy-)?authorization|cookie|(x-)?api-?key|(x-.*|.*-)(token|secret|password)")
+PACK = "hearth_pack"
+"""Extension of a request that is to be packed where that makes it smaller: `extensions={PACK: True}`."""
 _PIECE_BYTES = 1 << 16
 _MAX_IDLE = 4
 _MAX_SECRETS = 1000
@@ -72,8 +76,12 @@ class CheckedTransport(httpx.BaseTransport):
         way = self._egress.way(host, port, self._reason, self._cause, scheme=url.scheme, is_web=self._is_web)
         head = self._head(request, origin)
         body = request.read()
+        sent_body = _packed(body) if request.extensions.get(PACK) else body
+        if sent_body is not body:
+            head = [(n, b"%d" % len(sent_body) if n.lower() == b"content-length" else v) for n, v in head]
+            head.append((b"Content-Encoding", b"gzip"))
         start = b"%s %s HTTP/1.1\r\n" % (request.method.encode(), url.raw_path)
-        n_bytes = len(start) + sum(len(name) + len(value) + 4 for name, value in head) + 2 + len(body)
+        n_bytes = len(start) + sum(len(name) + len(value) + 4 for name, value in head) + 2 + len(sent_body)
         shown = [b"%s: %s\r\n" % (n, b"(secret)" if _SECRET_HEADER.fullmatch(n) else v) for n, v in head]
         payload = start + b"".join(shown) + b"\r\n" + body
 
@@ -85,7 +93,7 @@ class CheckedTransport(httpx.BaseTransport):
                 connection.stream.deadline = time.monotonic() + self._egress.limits.total_s
                 target = httpcore.URL(scheme=origin.scheme, host=origin.host, port=port, target=url.raw_path)
                 sent = httpcore.Request(
-                    request.method, target, headers=head, content=body, extensions={"timeout": timeouts}
+                    request.method, target, headers=head, content=sent_body, extensions={"timeout": timeouts}
                 )
                 answer = connection.http.handle_request(sent)
             except BaseException:
@@ -178,6 +186,12 @@ class CheckedTransport(httpx.BaseTransport):
                     if isinstance(error.__context__, ssl.SSLError):
                         break  # a host whose certificate is wrong is not tried again elsewhere
         raise failed or httpcore.ConnectTimeout(f"no connection to {way.host!r} within {limit_s:g} s")
+
+
+def _packed(body: bytes) -> bytes:
+    """Packed, the same bytes each time; the body itself where that is no larger."""
+    packed = gzip.compress(body, 6, mtime=0)
+    return packed if len(packed) < len(body) else body
 
 
 class _Connection:
