@@ -15,7 +15,7 @@ import stat
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal, cast, get_args
+from typing import Annotated, Literal, TypeVar, cast, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import platformdirs
@@ -617,20 +617,35 @@ def read_settings(path: Path) -> Settings:
 
 def parse_settings(text: str, path: Path) -> Settings:
     """Check the text of a `hearth.toml`; `path` is named in messages. Raises: ConfigError."""
+    lines = _table_lines(text)
+    settings = parse_toml(Settings, text, path, lines)
+    settings._lines = lines
+    _check_hosts(settings.network, path)
+    return settings
+
+
+T = TypeVar("T", bound=BaseModel)
+
+
+def parse_toml(model: type[T], text: str, path: Path, lines: Mapping[str, int] | None = None) -> T:
+    """Check the text of a settings file against any model that forbids unknown keys.
+
+    Args:
+        lines: Where tables of rules begin, for messages.
+    Raises:
+        ConfigError: Not TOML, an unknown key (with the nearest known one), or a wrong value; names file and key.
+    """
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path}: {error}; mend that line (see docs/reference/config.md)") from None
     except RecursionError:
         raise ConfigError(f"{path}: nested too deeply; no setting is a list of lists") from None
-    lines = _table_lines(text)
     try:
-        settings = Settings.model_validate(data)
+        return model.model_validate(data)
     except ValidationError as error:
-        raise ConfigError("\n".join(_fault(path, fault, lines) for fault in error.errors()[:5])) from None
-    settings._lines = lines
-    _check_hosts(settings.network, path)
-    return settings
+        faults = [_fault(path, fault, lines or {}, model) for fault in error.errors()[:5]]
+        raise ConfigError("\n".join(faults)) from None
 
 
 def _check_hosts(network: Network, path: Path) -> None:
@@ -660,7 +675,7 @@ def _table_lines(text: str) -> dict[str, int]:
     return lines
 
 
-def _fault(path: Path, fault: Mapping[str, object], lines: Mapping[str, int]) -> str:
+def _fault(path: Path, fault: Mapping[str, object], lines: Mapping[str, int], model: type[BaseModel]) -> str:
     place = tuple(str(part) for part in cast(tuple[object, ...], fault["loc"]))
     table = ".".join(place[:2])
     if place[0] in ("rule", "policy") and table in lines:
@@ -669,7 +684,7 @@ def _fault(path: Path, fault: Mapping[str, object], lines: Mapping[str, int]) ->
     if place[0] == "rule" and len(place) <= 2 and fault["type"] in ("tuple_type", "model_type"):
         return f"{path}: rules are tables of their own; write [[rule]] on a line and its keys below it"
     if fault["type"] == "extra_forbidden":
-        known = known_keys(place[:-1])
+        known = known_keys(place[:-1], model)
         near = difflib.get_close_matches(place[-1], known, 1)
         fix = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(known)}"
         return f"{path}: unknown key {key!r}; {fix}"
@@ -687,9 +702,9 @@ def _fault(path: Path, fault: Mapping[str, object], lines: Mapping[str, int]) ->
     return f"{path}: {key} = {fault['input']!r}: {message}"
 
 
-def known_keys(place: tuple[str, ...] = ()) -> list[str]:
+def known_keys(place: tuple[str, ...] = (), settings: type[BaseModel] = Settings) -> list[str]:
     """Names of the keys allowed in the table at `place`."""
-    model: object = Settings
+    model: object = settings
     for part in place:
         if isinstance(model, type) and issubclass(model, BaseModel) and part in model.model_fields:
             model = _table_of(model.model_fields[part].annotation)
