@@ -1,1 +1,1 @@
-"""The device's side of the cloud: joining, an outbox that survives a day offline, what is fetched and verified."""
+"""The device's side of cloud and edge: joining a cloud, sending what waits for it, fetching what it offers."""

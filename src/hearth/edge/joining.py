@@ -1,0 +1,244 @@
+"""Which cloud this device joined, with what identity, and the token that proves it.
+
+The address, the service's key and this device's name for itself stand in the database (`edge_link`); the token stands
+alone in the file `edge/token` of the home, which only the owner can read, and in no setting, log, message or ledger.
+The key is the one shown and agreed to when joining: a service with another one is not believed later.
+
+Covered: an address that anybody on the way could read; a token file that others can read; a home that was copied to
+another machine or folder, which gets a name of its own, so that the service notices two agents with one identity.
+Not covered: a clone of a whole machine, folder and all (both have one name); who stands behind the key at the first
+time (compare its fingerprint with what the service's keeper says); backups hold the token, encrypted.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import datetime as dt
+import hashlib
+import os
+import secrets
+import stat
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+
+from hearth.errors import ConfigError, StoreFullError, WireError
+from hearth.guard.addresses import as_address, is_local_name, is_public
+from hearth.store import Store
+
+MAX_TOKEN_CHARACTERS = 4096
+_MACHINE_FILE = Path("/etc/machine-id")
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """The cloud this device joined."""
+
+    url: str
+    """Without a slash at its end."""
+    server: str
+    """What it calls itself."""
+    public_key: str
+    """Ed25519, base64 of 32 bytes."""
+    instance: str
+    """This device's own name there, drawn at random."""
+    joined_at: str
+    heard_at: str = ""
+    """When it last answered well, by this device's clock; empty: not since joining."""
+    fault: str = ""
+    """What was wrong the last time; empty: nothing."""
+
+    @property
+    def host(self) -> str:
+        return httpx.URL(self.url).host
+
+
+def checked_url(text: str) -> str:
+    """An address of a service as it is kept.
+
+    Raises:
+        ConfigError: No address, or one that anybody on the way could read: https only, but for this machine and house.
+    """
+    try:
+        url = httpx.URL(text.strip())
+        host, port = url.host, url.port
+    except (httpx.InvalidURL, TypeError, ValueError):
+        url, host, port = httpx.URL(""), "", None
+    if url.scheme not in ("http", "https") or not host or not url.is_absolute_url:
+        raise ConfigError(f"{text!r} is no address of a service; write one such as 'https://hearth.example.org'")
+    if url.userinfo or url.query or url.fragment:
+        raise ConfigError(f"{text!r} holds more than an address; leave out what is before @ or behind ? and #")
+    private = is_local_name(host) and not is_public(host)
+    if url.scheme == "http" and not private:
+        raise ConfigError(
+            f"plain http to {host!r} was refused, nothing was sent: anybody on the way could read the token; write "
+            "'https://…' (http is for this machine and this house alone)"
+        )
+    shown = f"[{host}]" if as_address(host) is not None and ":" in host else host
+    return f"{url.scheme}://{shown}{f':{port}' if port else ''}{url.path.rstrip('/')}"
+
+
+def fingerprint(public_key: str) -> str:
+    """The key's SHA-256 as people compare it: `4f1a 09c2 …`.
+
+    Raises:
+        WireError: It is no Ed25519 key.
+    """
+    try:
+        raw = base64.b64decode(public_key, validate=True)
+    except (binascii.Error, ValueError):
+        raw = b""
+    if len(raw) != 32:
+        raise WireError(f"{public_key[:60]!r} is no Ed25519 key; expected 32 bytes in base64; this is no Hearth cloud")
+    digest = hashlib.sha256(raw).hexdigest()[:32]
+    return " ".join(digest[k : k + 4] for k in range(0, 32, 4))
+
+
+# ── What is kept ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def joined(store: Store, home: Path) -> Joined | None:
+    """The cloud this device joined; None before. A home that lies elsewhere than when it joined gets a new name."""
+    rows = store.query("SELECT * FROM edge_link")
+    if not rows:
+        return None
+    row = rows[0]
+    instance = row["instance"]
+    if row["machine"] != (machine := _machine(home)):
+        instance = _drawn()
+        with store.transaction() as cursor:
+            cursor.execute("UPDATE edge_link SET instance = ?, machine = ?", (instance, machine))
+    return Joined(
+        row["url"], row["server"], row["public_key"], instance, row["joined_at"], row["heard_at"], row["fault"]
+    )
+
+
+def join(store: Store, home: Path, url: str, server: str, public_key: str, token: str, now: dt.datetime) -> Joined:
+    """Keep a cloud as joined, in the place of one before; the token goes into its file first.
+
+    Raises:
+        ConfigError: A token that cannot be one, or a file that cannot be written. StoreError: Nothing was joined.
+    """
+    keep_token(home, token)
+    found = Joined(url, server, public_key, _drawn(), now.isoformat(timespec="seconds"))
+    with store.transaction() as cursor:
+        before = cursor.execute("SELECT url, public_key, secret FROM edge_link").fetchone()
+        same = before is not None and (before["url"], before["public_key"]) == (url, public_key)
+        cursor.execute("DELETE FROM edge_link")
+        cursor.execute("DELETE FROM outbox_pace")
+        if before is not None and not same:  # what one cloud knew says nothing of another
+            cursor.execute("DELETE FROM edge_taken")
+            cursor.execute("DELETE FROM outbox WHERE state = 'delivered'")
+        cursor.execute(
+            "INSERT INTO edge_link (number, url, server, public_key, instance, machine, secret, joined_at) "
+            "VALUES (1, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                *(url, server[:200], public_key, found.instance, _machine(home)),
+                before["secret"] if same else secrets.token_bytes(32),  # ids stay what they were there
+                found.joined_at,
+            ),
+        )
+    return found
+
+
+def leave(store: Store, home: Path) -> int:
+    """Forget the cloud, the token and everything that waits for it; says how many messages that were.
+
+    Raises:
+        StoreError: Nothing was forgotten but the token.
+    """
+    token_file(home).unlink(missing_ok=True)
+    with store.transaction() as cursor:
+        n: int = cursor.execute("SELECT count(*) FROM outbox WHERE state = 'waiting'").fetchone()[0]
+        for table in ("edge_link", "edge_taken", "outbox", "outbox_pace", "outbox_dropped"):
+            cursor.execute(f"DELETE FROM {table}")  # noqa: S608 - one of five names
+    return n
+
+
+def note_heard(store: Store, now: dt.datetime, fault: str = "") -> None:
+    """Note that the cloud answered well now, or what was wrong."""
+    with store.transaction() as cursor:
+        if fault:
+            cursor.execute("UPDATE edge_link SET fault = ?", (fault[:500],))
+        else:
+            cursor.execute("UPDATE edge_link SET fault = '', heard_at = ?", (now.isoformat(timespec="seconds"),))
+
+
+def _drawn() -> str:
+    return f"edge-{secrets.token_hex(12)}"
+
+
+def _machine(home: Path) -> str:
+    """What tells this machine and folder from others; changes when the home is copied or moved."""
+    try:
+        machine = _MACHINE_FILE.read_text().strip()
+    except OSError:
+        machine = ""
+    return hashlib.sha256(f"{machine}\n{home.resolve()}".encode(errors="surrogateescape")).hexdigest()
+
+
+# ── The token ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def token_file(home: Path) -> Path:
+    """Where the token stands."""
+    return home / "edge" / "token"
+
+
+def checked_token(text: str) -> str:
+    """A token as it was typed or read. Raises: ConfigError: It cannot be one; the message does not hold it."""
+    token = text.strip()
+    if not token or len(token) > MAX_TOKEN_CHARACTERS or not token.isascii() or not token.isprintable() or " " in token:
+        what = "empty" if not token else "no token"
+        raise ConfigError(
+            f"what was given as token is {what}; expected one line of letters and digits, as the service's keeper "
+            "gave it to you"
+        )
+    return token
+
+
+def keep_token(home: Path, token: str) -> Path:
+    """Write the token where only the owner can read it. Raises: ConfigError, StoreFullError: The old one stays."""
+    path = token_file(home)
+    fresh = path.with_name("token.new")
+    try:
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        fresh.unlink(missing_ok=True)
+        with open(fresh, "w", encoding="ascii", opener=_private) as file:
+            file.write(checked_token(token) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(path)
+    except OSError as error:
+        fresh.unlink(missing_ok=True)
+        raise StoreFullError(f"cannot write {str(path)!r}: {error.strerror}; nothing was joined") from None
+    return path
+
+
+def kept_token(home: Path) -> Callable[[], str]:
+    """How to read the token when it is needed; it is kept in no variable for longer than a request."""
+
+    def read() -> str:
+        path = token_file(home)
+        try:
+            mode = stat.S_IMODE(path.stat().st_mode)
+            text = path.read_text(encoding="ascii", errors="replace")
+        except OSError as error:
+            raise ConfigError(
+                f"cannot read the cloud's token in {str(path)!r} ({error.strerror}); join again with `hearth edge join`"
+            ) from None
+        if mode & 0o077:
+            raise ConfigError(
+                f"others can read the cloud's token in {str(path)!r} (mode {mode:o}), nothing was sent; run "
+                f"`chmod 600 {path}`, and ask for a new token if others use this machine"
+            )
+        return checked_token(text)
+
+    return read
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_EXCL, 0o600)
