@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import base64
 import datetime as dt
+import hashlib
 import json
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, TypeVar
 
 from cryptography.exceptions import InvalidSignature
@@ -26,6 +28,11 @@ from hearth.errors import WireError
 VERSION, OLDEST = 1, 1
 """Newest and oldest protocol spoken here."""
 PROTOCOL_HEADER = "Hearth-Protocol"
+INSTANCE_HEADER = "Hearth-Instance"
+"""An `Id` that an agent draws once and sends with every request: by it two agents with one token are noticed."""
+IDEMPOTENCY_HEADER = "Idempotency-Key"
+NOTICE_HEADER = "Hearth-Notice"
+"""What a service has to tell with any answer: `two-agents` where another agent uses the same token."""
 INSTANCE_HEADER = "Hearth-Instance"
 """A name (`Id`) an edge drew for itself on joining; another one with the same token is another agent with its identity:
 answered with 409 and the code `identity`."""
@@ -79,6 +86,15 @@ class PlanAsked(Message):
     now: AwareDatetime
     tools: Annotated[tuple[dict[str, Any], ...], Field(max_length=MAX_TOOLS)]
     """As `nodes` of a `tool_desc.json`."""
+    tools_sha256: Sha256 | None = None
+    """Instead of `tools`, which is then empty: `tools_hash` of ones sent before. A service that does not know them
+    answers 409 with code `tools`; they are sent once then."""
+
+
+def tools_hash(tools: Sequence[Mapping[str, Any]]) -> str:
+    """What `PlanAsked.tools_sha256` is: the hash of their canonical JSON."""
+    said = json.dumps(tools, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 class Refused(Message):
@@ -96,6 +112,8 @@ class PlanGiven(Message):
     plan: dict[str, Any] | None = None
     """One object of the plan format."""
     refusal: Refused | None = None
+    missing: Annotated[tuple[Annotated[str, Field(max_length=200)], ...], Field(max_length=256)] = ()
+    """`tool.parameter` of each required value of the plan that is left to the edge, which knows its owner's words."""
     confidence: Share = 0.0
     teacher: Annotated[str, Field(max_length=200)] = ""
     """Which model it was."""

@@ -1,0 +1,169 @@
+"""Sedna's `Dataset` as Hearth reads it: `txt` or `csv`, each line a sample.
+
+Sedna counts the lines of the data set's file, splits them by `trainProb` and writes what a worker shall have into a
+file of its own, lines as they were. So a line of a `txt` holds a whole demonstration (or request) as JSON; or the path
+of a JSONL file beside the data set, as Sedna's own examples name pictures. A `csv` has the fields of the plan format as
+its columns, lists as JSON.
+
+Covered: lines that are no sample (named and passed over), paths that lead out of the data set's folder, lines longer
+than Sedna's own reader takes. Not covered: what a demonstration teaches (`learn.gate`).
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from hearth.cloud.sedna import request_id
+from hearth.errors import RequestError
+from hearth.learn.buffer import Entry, read_entries
+from hearth.plan_format import demonstration_from_json, read_jsonl
+from hearth.types import Demonstration
+
+SEDNA_LINE_BYTES = 64 * 1024
+"""Of a longer line Sedna's local controller reads nothing, and nothing of what follows it."""
+MAX_SAMPLES = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """What a file of Sedna's holds."""
+
+    entries: tuple[Entry, ...]
+    faults: tuple[str, ...]
+    """What was passed over, each with file, line and reason."""
+
+
+def read_samples(file: Path, root: Path | None) -> Samples:
+    """The demonstrations that a worker was given.
+
+    Args:
+        file: Sedna's (`TRAIN_DATASET_URL`, `TEST_DATASET_URL`).
+        root: Folder of the data set, where the paths in it begin; None: that of `file`.
+    Raises:
+        RequestError: The file cannot be read, or holds no sample at all.
+    """
+    faults: list[str] = []
+    seen: dict[str, int] = {}
+    with tempfile.TemporaryDirectory(prefix="hearth-") as folder:
+        gathered = Path(folder) / "samples.jsonl"
+        with gathered.open("w", encoding="utf-8") as out:
+            for where, sample in _samples(file, root or file.parent, faults):
+                line = json.dumps(sample, ensure_ascii=True)
+                sample.setdefault("id", request_id(line))
+                if str(sample["id"]) in seen:
+                    faults.append(f"{where}: the id {sample['id']!r} was there before; ids must differ")
+                    continue
+                seen[str(sample["id"])] = 1
+                out.write(json.dumps(sample, ensure_ascii=True) + "\n")
+        if not seen:
+            raise RequestError(f"{file}: holds no sample{f'; the first fault: {faults[0]}' if faults else ''}")
+        entries, refused = read_entries(gathered, "teacher")
+    faults += [f"{file}: {one.id or 'a sample'}: {one.reason}" for one in refused]
+    return Samples(tuple(entries), tuple(faults))
+
+
+def read_requests(file: Path, root: Path | None) -> tuple[list[Demonstration], list[str]]:
+    """Requests to be planned, with what was passed over; plain lines of text are requests, too. Raises: RequestError."""
+    faults: list[str] = []
+    found: list[Demonstration] = []
+    for where, sample in _samples(file, root or file.parent, faults, takes_text=True):
+        try:
+            found.append(demonstration_from_json(sample, request_id(str(sample.get("user_request", "")))))
+        except RequestError as error:
+            faults.append(f"{where}: {error}")
+    return found, faults
+
+
+def _samples(
+    file: Path, root: Path, faults: list[str], *, takes_text: bool = False
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Place and content of each sample, up to `MAX_SAMPLES`."""
+    read = _of_csv(file, faults) if file.suffix.lower() == ".csv" else _of_txt(file, root, faults, takes_text)
+    for n, (where, sample) in enumerate(read):
+        if n == MAX_SAMPLES:
+            faults.append(f"{where}: more than {MAX_SAMPLES:,} samples; the rest was not read")
+            return
+        yield where, sample
+
+
+def _of_txt(file: Path, root: Path, faults: list[str], takes_text: bool) -> Iterator[tuple[str, dict[str, Any]]]:
+    try:
+        with file.open("rb") as lines:
+            for number, raw in enumerate(_bounded(lines), 1):
+                where = f"{file}:{number}"
+                if len(raw) > SEDNA_LINE_BYTES:
+                    faults.append(f"{where}: is longer than the {SEDNA_LINE_BYTES:,} bytes that Sedna reads of a line")
+                    continue
+                try:
+                    text = raw.decode("utf-8-sig").strip()
+                except UnicodeDecodeError:
+                    faults.append(f"{where}: is not UTF-8")
+                    continue
+                if text.startswith("{"):
+                    yield from _of_json(text, where, faults)
+                elif takes_text and text:
+                    yield where, {"user_request": text}
+                elif text:
+                    yield from _of_path(text.split()[0], where, root, faults)
+    except OSError as error:
+        raise RequestError(f"cannot read the samples {str(file)!r}: {error.strerror}") from None
+
+
+def _bounded(lines: BinaryIO) -> Iterator[bytes]:
+    """Lines; of one that is too long the beginning, so that none fills the memory."""
+    while raw := lines.readline(SEDNA_LINE_BYTES + 1):
+        rest = raw
+        while not rest.endswith(b"\n") and len(rest) > SEDNA_LINE_BYTES:
+            rest = lines.readline(SEDNA_LINE_BYTES + 1)
+        yield raw
+
+
+def _of_json(text: str, where: str, faults: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    try:
+        yield where, dict(json.loads(text))
+    except (ValueError, TypeError, RecursionError) as error:
+        faults.append(f"{where}: not a JSON object ({error})")
+
+
+def _of_path(name: str, where: str, root: Path, faults: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Of a JSONL file that a line names. One outside the data set's folder is not opened."""
+    folder = root.resolve()
+    path = (folder / name).resolve()
+    if not path.is_relative_to(folder):
+        faults.append(f"{where}: {name!r} leads out of the data set's folder {str(folder)!r}; it was not opened")
+        return
+    try:
+        for number, sample in read_jsonl(path, faults):
+            yield f"{path}:{number}", sample
+    except RequestError as error:
+        faults.append(f"{where}: {error}")
+
+
+def _of_csv(file: Path, faults: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    try:
+        with file.open(encoding="utf-8-sig", newline="") as lines:
+            rows = csv.DictReader(lines)
+            if "user_request" not in (rows.fieldnames or ()):
+                raise RequestError(
+                    f"{file}: has the columns {', '.join(rows.fieldnames or ()) or 'none'}; expected those of the plan "
+                    "format: user_request, task_nodes, and if wanted id, now, tools, task_links"
+                )
+            for row in rows:
+                where = f"{file}:{rows.line_num}"
+                sample: dict[str, Any] = {key: value for key, value in row.items() if key and value}
+                try:
+                    nodes = json.loads(sample.get("task_nodes", "[]"))
+                    links = json.loads(sample.get("task_links", "[]"))
+                    tools = json.loads(sample["tools"]) if "tools" in sample else []
+                except (ValueError, RecursionError) as error:
+                    faults.append(f"{where}: a list is not written as JSON ({error})")
+                    continue
+                yield where, {**sample, "task_nodes": nodes, "task_links": links, "tools": tools}
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise RequestError(f"cannot read the samples {str(file)!r}: {error}") from None

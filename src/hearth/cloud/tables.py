@@ -1,0 +1,129 @@
+"""The tables of the service, the same in SQLite and PostgreSQL; `migrations` makes and changes them.
+
+Times are UTC, as ISO text: both databases keep and compare them alike. Nothing here is the words of an owner but what an
+edge masked and sent as a demonstration.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+)
+
+metadata = MetaData(
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s",
+        "ix": "ix_%(table_name)s_%(column_0_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_name)s",
+    }
+)
+
+edge = Table(
+    "edge",
+    metadata,
+    Column("name", String(100), primary_key=True),
+    Column("made", String(32), nullable=False),
+)
+
+token = Table(
+    "token",
+    metadata,
+    Column("id", String(32), primary_key=True),
+    Column("edge", String(100), ForeignKey("edge.name"), nullable=False),
+    Column("sha256", String(64), nullable=False, unique=True),
+    Column("made", String(32), nullable=False),
+    Column("expires", String(32)),
+    Column("revoked", String(32)),
+)
+
+instance = Table(  # which agents were seen with an edge's token: two at once are noticed
+    "instance",
+    metadata,
+    Column("edge", String(100), ForeignKey("edge.name"), primary_key=True),
+    Column("id", String(100), primary_key=True),
+    Column("first", String(32), nullable=False),
+    Column("last", String(32), nullable=False),
+)
+
+answered = Table(  # what was answered to a request that changed something
+    "answered",
+    metadata,
+    Column("edge", String(100), ForeignKey("edge.name"), primary_key=True),
+    Column("key", String(100), primary_key=True),
+    Column("body_sha256", String(64), nullable=False),
+    Column("status", Integer, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    Column("at", String(32), nullable=False),
+    Index("ix_answered_at", "at"),
+)
+
+used = Table(  # quotas
+    "used",
+    metadata,
+    Column("edge", String(100), ForeignKey("edge.name"), primary_key=True),
+    Column("day", String(10), primary_key=True),
+    Column("kind", String(40), primary_key=True),
+    Column("n", BigInteger, nullable=False),
+)
+
+demonstration = Table(
+    "demonstration",
+    metadata,
+    Column("edge", String(100), ForeignKey("edge.name"), primary_key=True),
+    Column("id", String(100), primary_key=True),
+    Column("task", Text, nullable=False),  # its tools, in order
+    Column("line", Text, nullable=False),  # of the plan format
+    Column("at", String(32), nullable=False),
+    Index("ix_demonstration_task", "task"),
+)
+
+blob = Table(
+    "blob",
+    metadata,
+    Column("sha256", String(64), primary_key=True),
+    Column("n_bytes", BigInteger, nullable=False),
+    Column("data", LargeBinary, nullable=False),
+    Column("made", String(32), nullable=False),
+)
+
+round_ = Table(  # of collecting statistics
+    "round",
+    metadata,
+    Column("id", String(100), primary_key=True),
+    Column("state", String(20), nullable=False),
+    Column("about", Text, nullable=False),  # JSON, of whoever merges
+    Column("made", String(32), nullable=False),
+)
+
+part = Table(  # what one edge gave to a round
+    "part",
+    metadata,
+    Column("round", String(100), ForeignKey("round.id"), primary_key=True),
+    Column("edge", String(100), ForeignKey("edge.name"), primary_key=True),
+    Column("kind", String(40), primary_key=True),
+    Column("id", String(100), nullable=False),
+    Column("state", String(20), nullable=False),
+    Column("about", Text, nullable=False),  # JSON
+    Column("blob", String(64), ForeignKey("blob.sha256")),
+    Column("made", String(32), nullable=False),
+)
+
+manifest = Table(
+    "manifest",
+    metadata,
+    Column("kind", String(20), primary_key=True),
+    Column("serial", Integer, primary_key=True),
+    Column("body", Text, nullable=False),  # signed, as it is told
+    Column("blob", String(64), ForeignKey("blob.sha256"), nullable=False),
+    Column("made", String(32), nullable=False),
+)
