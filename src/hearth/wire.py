@@ -28,14 +28,13 @@ from hearth.errors import WireError
 VERSION, OLDEST = 1, 1
 """Newest and oldest protocol spoken here."""
 PROTOCOL_HEADER = "Hearth-Protocol"
-INSTANCE_HEADER = "Hearth-Instance"
-"""An `Id` that an agent draws once and sends with every request: by it two agents with one token are noticed."""
 IDEMPOTENCY_HEADER = "Idempotency-Key"
 NOTICE_HEADER = "Hearth-Notice"
-"""What a service has to tell with any answer: `two-agents` where another agent uses the same token."""
+"""What a service has to tell with any answer: `two-agents` where another agent uses the same token, too."""
 INSTANCE_HEADER = "Hearth-Instance"
-"""A name (`Id`) an edge drew for itself on joining; another one with the same token is another agent with its identity:
-answered with 409 and the code `identity`."""
+"""A name (`Id`) an edge drew for itself on joining. Where two of them use one token by turns, each answer says so
+(`NOTICE_HEADER`), and what would change something is answered with 409 and the code `identity`: nobody knows whose it is.
+"""
 MAX_TOOLS = 512
 MAX_BATCH = 256
 
