@@ -76,6 +76,7 @@ class MiniLMEncoder:
     """A frozen sentence encoder; satisfies `protocols.Encoder`. May be used from several threads at once."""
 
     dim = _WIDTH
+    name = "all-MiniLM-L6-v2"
 
     def __init__(
         self,

@@ -38,6 +38,8 @@ class RandomFeatures:
     seed: int = 0
     threshold: float = 0.5
     """What a projection must exceed, in units of its own standard deviation over the sphere."""
+    n_whole: int = 0
+    """When more than `n_features`: these are the first of so many, the same whole numbers to the last bit."""
 
     @cached_property
     def _width(self) -> int:
@@ -62,10 +64,12 @@ class RandomFeatures:
         """Makes the mean square length 1 on the unit sphere: E[max(z - b, 0)²] of a standard normal z."""
         z = np.linspace(self.threshold, self.threshold + 12, 20_001)
         density = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
-        return float(1 / np.sqrt(np.sum((z - self.threshold) ** 2 * density) * (z[1] - z[0]) * self.n_features))
+        n_features = max(self.n_whole, self.n_features)
+        return float(1 / np.sqrt(np.sum((z - self.threshold) ** 2 * density) * (z[1] - z[0]) * n_features))
 
     def of(self, vectors: Rows, length: float = 1.0) -> NDArray[np.float32]:
-        """Features of unit `vectors` [n, n_inputs]: whole numbers [n, n_features], about UNIT * `length` long."""
+        """Features of unit `vectors` [n, n_inputs]: whole numbers [n, n_features], about UNIT * `length` long (the first
+        k of n: √(k/n) of that)."""
         padded = np.zeros((len(vectors), self._width))
         padded[:, : self.n_inputs] = np.rint(np.asarray(vectors, dtype=np.float64) * INPUT_GRAIN)
         projected = np.hstack([self._turned(padded, signs) for signs in self._signs])[:, : self.n_features]

@@ -126,21 +126,72 @@ class Heads:
         """Add another device's statistics: the result equals having learnt both's demonstrations here.
 
         Raises:
-            ValueError: The other's features or ridge differ; nothing was changed.
+            ValueError: The other's features or ridge differ, or sums grow too large; nothing was changed.
         """
+        self._check_like(other)
+        if float(np.max(np.diag(self._gram) + np.diag(other._gram), initial=0)) > _LARGEST:
+            raise ValueError("the statistics would exceed what can be added exactly; merge fewer")
+        self._outputs_for(other._outputs)
+        self._add_all(other, 1.0)
+
+    def part(self, other: Heads) -> None:
+        """Take back statistics that were merged: what is left equals never having merged them.
+
+        Raises:
+            ValueError: The other's features or ridge differ, or more would be taken than is there; nothing was changed.
+        """
+        self._check_like(other)
+        held = dict(zip(self._outputs, self._mass))
+        if any(mass > held.get(name, 0.0) + 1e-9 for name, mass in zip(other._outputs, other._mass)):
+            raise ValueError("cannot take these statistics away; they were not merged")
+        if np.any(np.diag(self._gram) - np.diag(other._gram) < -1e-6 * UNIT):
+            raise ValueError("cannot take these statistics away; they were not merged")
+        self._add_all(other, -1.0)
+        self._drop_unused()
+
+    def _check_like(self, other: Heads) -> None:
         mine = (self.n_features, self.ridge, self.fingerprint)
         theirs = (other.n_features, other.ridge, other.fingerprint)
         if mine != theirs:
             raise ValueError(
                 f"statistics over {theirs!r} cannot be merged into {mine!r}; both devices need the same features"
             )
-        self._outputs_for(other._outputs)
-        columns = [self._outputs[name] for name in other._outputs]
-        self._gram += other._gram
-        self._moments[:, columns] += other._moments
-        self._mass[columns] += other._mass
-        self.weight_seen += other.weight_seen
+        if not (self.can_learn and other.can_learn):
+            raise ValueError("these heads hold solved weights alone; learn anew from the demonstrations")
+
+    def _add_all(self, other: Heads, sign: float) -> None:
+        columns = [self._outputs[name] for name in other._outputs if name in self._outputs]
+        theirs = [k for k, name in enumerate(other._outputs) if name in self._outputs]
+        self._gram += sign * other._gram
+        self._moments[:, columns] += sign * other._moments[:, theirs]
+        self._mass[columns] += sign * other._mass[theirs]
+        self.weight_seen += sign * other.weight_seen
         self._forget_solution()
+
+    @classmethod
+    def of_statistics(
+        cls,
+        outputs: Sequence[str],
+        gram: Floats,
+        moments: Floats,
+        mass: Floats,
+        weight_seen: float,
+        *,
+        ridge: float = 0.1,
+        fingerprint: str = "",
+    ) -> Heads:
+        """Heads that have these sums: A [n_features, n_features], B [n_features, n_outputs], the outputs' masses."""
+        heads = cls(len(gram), ridge=ridge, fingerprint=fingerprint)
+        heads._outputs = {name: place for place, name in enumerate(outputs)}
+        heads._gram, heads._moments, heads._mass = gram, moments, mass
+        heads._solution = np.zeros_like(moments)
+        heads.weight_seen = weight_seen
+        heads._forget_solution()
+        return heads
+
+    def masses(self) -> Floats:
+        """Sum of the weights of the demonstrations that want each output, in the order of `outputs`."""
+        return self._mass.copy()
 
     def decay(self, factor: float) -> None:
         """Let everything learnt so far count `factor` times as much (0 < factor ≤ 1), for preferences that change."""

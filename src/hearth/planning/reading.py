@@ -13,6 +13,7 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from math import isqrt
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -79,6 +80,37 @@ class ReadingOptions:
     n_words: int = 1024
     n_clause: int = 1024
     seed: int = 0
+    is_nested: bool = False
+    """Features are a fixed image of `WHOLE`, in whole numbers: the first random ones, `times` as long to make up for
+    the others, and words that share a place. So sums over them follow exactly from sums over the whole
+    (`statistics.Statistics.seen_by`)."""
+
+    @property
+    def times(self) -> int:
+        """What the first random features of a text are multiplied by."""
+        return isqrt(WHOLE.n_random // self.n_random) if self.is_nested else 1
+
+    @property
+    def clause_times(self) -> int:
+        return isqrt(WHOLE.n_clause // self.n_clause) if self.is_nested else 1
+
+    def __post_init__(self) -> None:
+        if self.is_nested and not self._is_part():
+            raise ValueError(f"{self} is no part of {WHOLE}; each number must divide that of the whole")
+
+    def _is_part(self) -> bool:
+        return all(
+            0 < mine <= whole and whole % mine == 0
+            for mine, whole in (
+                (self.n_random, WHOLE.n_random),
+                (self.n_words, WHOLE.n_words),
+                (self.n_clause, WHOLE.n_clause),
+            )
+        )
+
+
+WHOLE = ReadingOptions()
+"""What nested readings are images of."""
 
 
 class Reader:
@@ -88,11 +120,14 @@ class Reader:
         self._encoder = encoder
         self.options = options or ReadingOptions()
         self.dim = encoder.dim
+        self.encoder_name = str(getattr(encoder, "name", type(encoder).__name__))
         o = self.options
-        self._of_text = RandomFeatures(4 * encoder.dim, o.n_random, o.seed)
-        self._of_clause = RandomFeatures(encoder.dim, o.n_clause, o.seed + 1)
+        n_text, n_clause = (WHOLE.n_random, WHOLE.n_clause) if o.is_nested else (0, 0)
+        self._of_text = RandomFeatures(4 * encoder.dim, o.n_random, o.seed, n_whole=n_text)
+        self._of_clause = RandomFeatures(encoder.dim, o.n_clause, o.seed + 1, n_whole=n_clause)
+        self._n_hashed = WHOLE.n_words if o.is_nested else o.n_words
         self.n_text_features = o.n_random + o.n_words
-        self.fingerprint = f"reading 3, {encoder.dim} inputs, {o.n_random}+{o.n_words}+{o.n_clause}, seed {o.seed}"
+        self.fingerprint = fingerprint_of(o, encoder.dim)
 
     def read(self, texts: Sequence[str]) -> list[Reading]:
         """Read each text; an empty one has a reading too."""
@@ -110,13 +145,13 @@ class Reader:
         """Whole numbers, shape [n, n_text_features]."""
         pooled = np.array([reading.pooled for reading in readings]).reshape(len(readings), 4 * self._encoder.dim)
         words = np.array([reading.words for reading in readings]).reshape(len(readings), self.options.n_words)
-        random = self._of_text.of(pooled / INPUT_GRAIN, _TEXT_SHARE**0.5)
+        random = self._of_text.of(pooled / INPUT_GRAIN, _TEXT_SHARE**0.5) * np.float32(self.options.times)
         return np.hstack([random, words.astype(np.float32)])
 
     def clause_features(self, readings: Sequence[Reading]) -> FloatRows:
         """Whole numbers for the clauses of all, one after the other, shape [n_clauses, n_clause]."""
         clauses = np.concatenate([reading.clauses for reading in readings])
-        return self._of_clause.of(clauses / INPUT_GRAIN)
+        return self._of_clause.of(clauses / INPUT_GRAIN) * np.float32(self.options.clause_times)
 
     def step_vectors(self, texts: Sequence[str]) -> FloatRows:
         """Plain vectors of many short texts, quickly, shape [n, dim]."""
@@ -147,13 +182,20 @@ class Reader:
         Source:
             Weinberger et al. 2009, Feature hashing for large scale multitask learning, section 2.
         """
-        row = np.zeros(self.options.n_words)
+        row = np.zeros(self._n_hashed)
         for word in words_of(text):
             place = zlib.crc32(word.encode("utf-8", "surrogatepass"))
-            row[place % self.options.n_words] += 1 if (place >> 20) & 1 else -1
+            row[place % self._n_hashed] += 1 if (place >> 20) & 1 else -1
         length = float(np.linalg.norm(row))
         scaled = np.rint(row * ((1 - _TEXT_SHARE) ** 0.5 * UNIT / max(length, 1e-9)))
-        return np.asarray(scaled, dtype=np.int16)
+        return np.asarray(scaled.reshape(-1, self.options.n_words).sum(axis=0), dtype=np.int16)
+
+
+def fingerprint_of(options: ReadingOptions, n_inputs: int) -> str:
+    """How features are made; those with another fingerprint cannot be added."""
+    o = options
+    whole = f" of {WHOLE.n_random}+{WHOLE.n_words}+{WHOLE.n_clause}" if o.is_nested else ""
+    return f"reading 3, {n_inputs} inputs, {o.n_random}+{o.n_words}+{o.n_clause}{whole}, seed {o.seed}"
 
 
 def likeness_of_texts(pooled: FloatRows, words: FloatRows, *, is_rough: bool = False) -> FloatRows:

@@ -12,7 +12,7 @@ Not covered: arguments (`planning.slots` and the binding fill them), and request
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hearth.errors import StatisticsError
 from hearth.models.features import UNIT
 from hearth.models.heads import Heads
 from hearth.planning import student_file
@@ -32,6 +33,7 @@ from hearth.planning.neighbourhood import Neighbourhood
 from hearth.planning.reading import FloatRows, Reader, Reading, ReadingOptions
 from hearth.planning.signs import features
 from hearth.planning.strangers import ToolTexts, tool_name, tool_text
+from hearth.planning.statistics import PairLink, Statistics, pair_links, summed
 from hearth.planning.taught import Taught, step_texts, targets_of, taught_of
 from hearth.planning.view import Outputs, View, ViewOptions
 from hearth.planning.weighing import chance
@@ -114,6 +116,7 @@ class Student:
         self._counts = Counts()
         self._pair_links: Counter[tuple[str, str, bool, bool]] = Counter()
         self._text_vectors: dict[str, FloatRows] = {}
+        self._prior: Statistics | None = None
         self._proposer: Proposer | None = None
         self._held: dict[str, Proposal] = {}
         self._joining: Joining | None = None
@@ -124,8 +127,12 @@ class Student:
 
     def _start_heads(self) -> None:
         o, fingerprint = self.options, self._reader.fingerprint
-        self.heads = Heads(self._reader.n_text_features, ridge=o.ridge, fingerprint=fingerprint)
-        self.clause_heads = Heads(o.reading.n_clause, ridge=o.clause_ridge, fingerprint=fingerprint)
+        if self._prior is not None and o.use_heads:
+            self.heads = self._prior.text.heads(o.ridge, fingerprint)
+            self.clause_heads = self._prior.clause.heads(o.clause_ridge, fingerprint)
+        else:
+            self.heads = Heads(self._reader.n_text_features, ridge=o.ridge, fingerprint=fingerprint)
+            self.clause_heads = Heads(o.reading.n_clause, ridge=o.clause_ridge, fingerprint=fingerprint)
 
     # ── Tools ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -222,11 +229,13 @@ class Student:
 
     def _count(self, one: Taught, sign: int) -> None:
         self._counts.add(one.sequence, sign)
-        for a, b in combinations(range(len(one.sequence)), 2):
-            key = (one.sequence[a], one.sequence[b], b == a + 1, (a, b) in one.links)
-            self._pair_links[key] += sign
-            if not self._pair_links[key]:
-                del self._pair_links[key]
+        for link in pair_links(one):
+            self._count_link(link, sign)
+
+    def _count_link(self, link: PairLink, n: int) -> None:
+        self._pair_links[link] += n
+        if not self._pair_links[link]:
+            del self._pair_links[link]
 
     def _move_heads(self, taught: Sequence[Taught], sign: int) -> None:
         change = Heads.learn if sign > 0 else Heads.remove
@@ -240,6 +249,73 @@ class Student:
         if not self.heads.can_learn:
             self._start_heads()
             self._move_heads(list(self._taught.values()), 1)
+
+    # ── What other devices know ───────────────────────────────────────────────────────────────────────────
+
+    @property
+    def fingerprint(self) -> str:
+        """Of its features, the encoder included: only statistics alike in it can be taken."""
+        return f"{self.encoder_name}; {self._reader.fingerprint}"
+
+    @property
+    def encoder_name(self) -> str:
+        return self._reader.encoder_name
+
+    @property
+    def prior(self) -> Statistics | None:
+        """What it began with, beside its own demonstrations."""
+        return self._prior
+
+    def take_prior(self, prior: Statistics | None) -> None:
+        """Know what others learnt beside what was taught here, instead of the prior before; None: nothing of others.
+
+        The two are kept apart: forgetting one's own demonstrations, or the prior, leaves the other exactly.
+
+        Raises:
+            StatisticsError: It is over other features; nothing was changed.
+        """
+        if prior is not None and prior.fingerprint != self.fingerprint:
+            raise StatisticsError(
+                f"the prior is over features {prior.fingerprint!r}, this student's are {self.fingerprint!r}; "
+                "take one of the same encoder and profile"
+            )
+        if self.options.use_heads and self.heads.can_learn:
+            self._move_prior(prior)
+        self._count_prior(self._prior, -1)
+        self._prior = prior
+        self._count_prior(prior, 1)
+        if self.options.use_heads and not self.heads.can_learn:
+            self._start_heads()
+            self._move_heads(list(self._taught.values()), 1)
+        self._joining = None
+        self._changed()
+
+    def _move_prior(self, prior: Statistics | None) -> None:
+        for name in ("text", "clause"):
+            heads, ridge = (self.heads, self.options.ridge) if name == "text" else (self.clause_heads, self.options.clause_ridge)
+            for one, change in ((prior, Heads.merge), (self._prior, Heads.part)):
+                if one is not None:
+                    sums = one.text if name == "text" else one.clause
+                    change(heads, sums.heads(ridge, self._reader.fingerprint))
+
+    def _count_prior(self, prior: Statistics | None, sign: int) -> None:
+        if prior is None:
+            return
+        for sequence, n in prior.sequences.items():
+            self._counts.add(sequence, sign * n)
+        for link, n in prior.links.items():
+            self._count_link(link, sign * n)
+
+    def statistics(
+        self, public: Collection[str], *, ids: Collection[str] | None = None, most: int | None = None
+    ) -> Statistics:
+        """What was taught here, as sums; never the prior. Args: as for `statistics.summed`.
+
+        Args:
+            ids: Only these demonstrations.
+        """
+        mine = self._taught if ids is None else {id: self._taught[id] for id in self._taught.keys() & set(ids)}
+        return summed(self._reader, mine, public, most)
 
     def settle(self) -> None:
         """Bring all weights up to date now rather than at some later request; seconds, for idle time."""
