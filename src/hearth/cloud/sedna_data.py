@@ -69,7 +69,7 @@ def read_samples(file: Path, root: Path | None) -> Samples:
 
 
 def read_requests(file: Path, root: Path | None) -> tuple[list[Demonstration], list[str]]:
-    """Requests to be planned, with what was passed over; plain lines of text are requests, too. Raises: RequestError."""
+    """Requests to be planned, with what was passed over; plain lines of text are requests. Raises: RequestError."""
     faults: list[str] = []
     found: list[Demonstration] = []
     for where, sample in _samples(file, root or file.parent, faults, takes_text=True):

@@ -1,40 +1,30 @@
-"""The workers of Sedna's `LifelongLearningJob` and of the edge side of its `JointInferenceService`.
+"""The workers of Sedna's jobs that plan: `infer` of a `LifelongLearningJob`, the `little_model` of a
+`JointInferenceService`, and what the big model does with a question.
 
-`train` learns a student from what Sedna hands out and writes one model file; `evaluate` measures models and says which
-may be deployed; `infer` plans requests with the deployed one and sets aside what is of no task it knows;
-`little_model` plans requests and puts those it is unsure of, masked, to the big model.
-
-Learning is exact: a training that goes on from the last model gives the student that all the samples together would
-have given. The gate of `hearth learn` holds here, too: a batch that makes known tasks worse is not taken, and the last
-model is reported again. What `infer` and `little_model` read is a file of requests, once or as it grows.
+`infer` plans requests with the deployed model and sets aside what is of no task it knows; `little_model` plans requests
+and puts those it is unsure of, masked, to the big model. What they read is a file of requests, once or as it grows.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import json
-import operator
-import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hearth.cloud.sedna import BigModel, Environment, Status, report, request_id
-from hearth.cloud.sedna_data import Samples, read_requests, read_samples
-from hearth.cloud.sedna_model import FILE_NAME, FORMAT, Manner, Model, manner_of, read_model, write_model
+from hearth.cloud.sedna import BigModel, Environment, report, request_id
+from hearth.cloud.sedna_data import read_requests
+from hearth.cloud.sedna_model import Model, read_model
+from hearth.cloud.sedna_training import Outcome
 from hearth.errors import ConfigError, HearthError, PlanError, RequestError, StoreError
-from hearth.learn import gate
-from hearth.learn.buffer import Entry, why_not, why_touched
-from hearth.learn.describing import Progress, describe, scores_of
-from hearth.learn.gate import Verdict, node_f1
-from hearth.learn.tasks import grouped
 from hearth.plan_format import plan_from_json, plan_to_json
 from hearth.planning.check import check_plan
 from hearth.planning.drafting import Drafter
 from hearth.planning.readable import MAX_CHARACTERS
-from hearth.planning.student import Student
+from hearth.planning.student import Ranking, Student
 from hearth.protocols import Encoder
 from hearth.types import Demonstration, Plain, Plan, Refusal, ToolSpec
 from hearth.wire import PlanAsked, PlanGiven
@@ -47,208 +37,6 @@ if TYPE_CHECKING:
 JOB, SERVICE = "lifelonglearningjob", "jointinferenceservice"
 """Kinds of owners, as Sedna's reports name them."""
 _N_AT_ONCE = 32
-_N_BEFORE = 400
-_OPERATORS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le, "=": operator.eq}
-METRICS = ("tool_f1", "exact_tools", "exact_order", "confidence")
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a worker did."""
-
-    results: tuple[Mapping[str, object], ...]
-    """As Sedna's reports hold them: one model each."""
-    info: Mapping[str, object]
-    notes: tuple[str, ...] = ()
-    """For a person."""
-
-
-# ── Training ──────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def train(env: Environment, encoder: Encoder, tools: Mapping[str, ToolSpec], progress: Progress) -> Outcome:
-    """Learn what Sedna chose of the data set, on top of the last model where there is one.
-
-    Args:
-        tools: What can be planned; those of the last model are kept beside them.
-    Raises:
-        ConfigError: The environment lacks something. RequestError: No sample can be learnt.
-        StoreError: The last model cannot be read, or the new one not written.
-    """
-    file = env.path("TRAIN_DATASET_URL", "which samples to learn")
-    output = env.path("OUTPUT_URL", "where the model goes")
-    samples = read_samples(file, _root_of(env))
-    notes = list(samples.faults)
-    last, where = _last_model(env, output, encoder, notes)
-    known = {**(last.tools if last else {}), **tools}
-    student = last.student if last else Student(encoder, known)
-    student.set_tools(known)
-    entries = _learnable(samples, known, notes)
-    if not entries:
-        raise RequestError(f"{file}: none of its samples can be learnt; the first fault: {notes[0]}")
-    fresh = {entry.id: entry.demonstration for entry in entries}
-    before = _before(student, last, fresh)
-    is_new = bool({s.tool for d in fresh.values() for s in d.plan.steps} - _tools_planned(last))
-    demonstrations = list(fresh.values())
-    for start in range(0, len(demonstrations), _N_AT_ONCE):
-        student.learn(demonstrations[start : start + _N_AT_ONCE])
-        progress("learning", min(start + _N_AT_ONCE, len(demonstrations)), len(demonstrations))
-    student.renew()
-    made = describe(student, student.ids, before.keys(), progress)
-    verdict = _verdict(last, before, made.scores, sorted(fresh), is_new)
-    if last is not None and not verdict.is_promoted and not env.is_true("hearth_anyway"):
-        notes.append(f"the gate refused the batch: {verdict.reason}; the last model stays")
-        return _reported(env, where, last.record, len(entries), notes)
-    more = {"n_learnt": len(entries), "gate": verdict.to_json()}
-    model = Model.of(student, known, made, manner_of(demonstrations, last.manner if last else None, student), more)
-    path = output / FILE_NAME
-    write_model(path, model)
-    notes.append(f"learnt {len(entries)} demonstrations, {len(student)} in all, {len(made.tasks)} tasks: {path}")
-    return _reported(env, path, model.record, len(entries), notes)
-
-
-def _root_of(env: Environment) -> Path | None:
-    """Folder of the data set itself, where the paths in it begin."""
-    original = env.get("ORIGINAL_DATASET_URL")
-    return env.path("ORIGINAL_DATASET_URL", "").parent if original and "://" not in original else None
-
-
-def _last_model(env: Environment, output: Path, encoder: Encoder, notes: list[str]) -> tuple[Model | None, Path]:
-    """The model that training goes on from; Sedna forgets its place when the report of a training was lost."""
-    if not env.is_true("HAS_COMPLETED_INITIAL_TRAINING"):
-        return None, output
-    named = env.get("CLOUD_KB_INDEX")
-    path = env.in_container(named) if named else _newest_beside(output)
-    if path is None:
-        notes.append("Sedna names no earlier model, and none lies beside the output: learning begins anew")
-        return None, output
-    if not named:
-        notes.append(f"Sedna names no earlier model; learning goes on from {str(path)!r}, the newest beside the output")
-    return read_model(path, encoder), path
-
-
-def _newest_beside(output: Path) -> Path | None:
-    """The model of the latest round before this one: Sedna numbers the folders."""
-    own = int(output.name) if output.name.isdigit() else None
-    rounds = []
-    for path in output.parent.glob(f"*/{FILE_NAME}"):
-        if path.parent.name.isdigit() and (own is None or int(path.parent.name) < own):
-            rounds.append((int(path.parent.name), path))
-    return max(rounds)[1] if rounds else None
-
-
-def _learnable(samples: Samples, tools: Mapping[str, ToolSpec], notes: list[str]) -> list[Entry]:
-    kept = []
-    for entry in samples.entries:
-        if fault := why_not(entry, tools) or why_touched(entry, tools):
-            notes.append(f"not learnt: {fault}")
-        else:
-            kept.append(entry)
-    return kept
-
-
-def _tools_planned(model: Model | None) -> set[str]:
-    return {tool for task in model.tasks for tool, _ in task.tools} if model else set()
-
-
-def _before(student: Student, last: Model | None, fresh: Mapping[str, Demonstration]) -> dict[str, float]:
-    """How well the last model plans its own samples, each left out, and the new ones."""
-    if last is None:
-        return {}
-    own = gate.drawn((id for id in student.ids if id not in fresh), _N_BEFORE)
-    scores = {}
-    for start in range(0, len(own), _N_AT_ONCE):
-        part = own[start : start + _N_AT_ONCE]
-        for id, ranking in zip(part, student.rank_left_out(part)):
-            planned = ranking.candidates[0].tools if ranking.candidates else ()
-            scores[id] = node_f1(planned, student.taught(id).sequence)
-    strange = gate.drawn((id for id in fresh if id not in set(student.ids)), _N_BEFORE)
-    readings = student.read([fresh[id].request for id in strange])
-    return {**scores, **scores_of(strange, student.rank_readings(readings), fresh)}
-
-
-def _verdict(
-    last: Model | None, before: Mapping[str, float], after: Mapping[str, float], fresh: Sequence[str], is_new: bool
-) -> Verdict:
-    tasks = grouped(last.tasks if last else (), sorted(before.keys() & after.keys()), gate.LEAST_SAMPLES)
-    return gate.judge(before, after, tasks, taught_new=is_new, fresh=fresh)
-
-
-def _reported(env: Environment, path: Path, record: Mapping[str, object], n: int, notes: Sequence[str]) -> Outcome:
-    scores = {"tool_f1": [record["node_f1"]]} if "node_f1" in record else {}
-    result = {"format": FORMAT, "url": env.on_node(path), "metrics": scores}
-    return Outcome((result,), {"sampleNum": n, "tasks": record.get("n_tasks", 0)}, tuple(notes))
-
-
-# ── Evaluation ────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def evaluate(env: Environment, encoder: Encoder, progress: Progress) -> Outcome:
-    """Measure models on what Sedna kept apart, write `metrics.json`, and name those fit to be deployed, best first.
-
-    Sedna deploys the first that is reported. `metrics` in the environment names what decides (default `tool_f1`),
-    `model_threshold` and `operator` (default `>=`) what a model must reach; without a threshold any is fit.
-
-    Raises:
-        ConfigError, RequestError, StoreError: As for `train`; also when no model at all can be read.
-    """
-    file = env.path("TEST_DATASET_URL", "which samples to measure on")
-    output = env.path("OUTPUT_URL", "where the metrics go")
-    paths = env.paths("MODEL_URLS", "which models to measure")
-    metric = env.get("metrics", METRICS[0])
-    compare = _OPERATORS.get(env.get("operator", ">="))
-    if metric not in METRICS or compare is None:
-        raise ConfigError(
-            f"metrics is {metric!r} and operator {env.get('operator', '>=')!r}; expected one of {', '.join(METRICS)} "
-            f"and one of {' '.join(_OPERATORS)}"
-        )
-    threshold = env.number("model_threshold", float("-inf"), float("-inf"), float("inf"))
-    samples = read_samples(file, _root_of(env))
-    notes, measured = list(samples.faults), []
-    for place, path in enumerate(paths):
-        model = read_model(path, encoder)
-        gold = {e.id: e.demonstration for e in samples.entries if not _fault_of(e, model.tools, notes)}
-        if not gold:
-            raise RequestError(f"{file}: none of its samples can be measured with; the first fault: {notes[0]}")
-        measured.append((path, scores := measure(model.student, gold)))
-        notes.append(f"{path}: {', '.join(f'{name} {value:.4f}' for name, value in scores.items())}")
-        progress("measuring", place + 1, len(paths))
-    measured.sort(key=lambda one: -one[1][metric])
-    fit = [(path, scores) for path, scores in measured if compare(scores[metric], threshold)]
-    for path, scores in measured[len(fit) :] if not fit else ():
-        notes.append(f"{path}: {metric} {scores[metric]:.4f} is not {env.get('operator', '>=')} {threshold:g}")
-    document = [{"model": env.on_node(path), "n": len(samples.entries), "metrics": scores} for path, scores in measured]
-    write_json(output / "metrics.json", {"metric": metric, "models": document})
-    results = tuple(
-        {"format": FORMAT, "url": env.on_node(path), "metrics": {name: [value] for name, value in scores.items()}}
-        for path, scores in fit
-    )
-    return Outcome(results, {"sampleNum": len(samples.entries)}, tuple(notes))
-
-
-def _fault_of(entry: Entry, tools: Mapping[str, ToolSpec], notes: list[str]) -> str:
-    fault = why_not(entry, tools)
-    if fault:
-        notes.append(f"not measured: {fault}")
-    return fault
-
-
-def measure(student: Student, gold: Mapping[str, Demonstration]) -> dict[str, float]:
-    """How well tools are planned: F1 of their sets, the share with the right set and the right order, sureness."""
-    ids = list(gold)
-    f1 = exact = order = sure = 0.0
-    for start in range(0, len(ids), _N_AT_ONCE):
-        part = ids[start : start + _N_AT_ONCE]
-        rankings = student.rank_readings(student.read([gold[id].request for id in part]))
-        for id, ranking in zip(part, rankings):
-            planned = ranking.candidates[0].tools if ranking.candidates else ()
-            wanted = tuple(step.tool for step in gold[id].plan.steps)
-            f1 += node_f1(planned, wanted)
-            exact += set(planned) == set(wanted)
-            order += tuple(planned) == wanted
-            sure += ranking.confidence
-    n = len(ids)
-    return dict(zip(METRICS, (round(value / n, 6) for value in (f1, exact, order, sure))))
 
 
 # ── Planning ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -269,7 +57,7 @@ class Planning:
         kept = {id(one) for one in readable}
         return [self._given(one, next(rankings), offered) if id(one) in kept else _unread(one) for one in asked]
 
-    def _given(self, one: PlanAsked, ranking: Any, tools: Mapping[str, ToolSpec]) -> PlanGiven:
+    def _given(self, one: PlanAsked, ranking: Ranking, tools: Mapping[str, ToolSpec]) -> PlanGiven:
         draft = self._drafter.draft(ranking, one.request, one.now, tools)
         if not draft.plan.steps:
             refusal = {"kind": "out_of_scope", "reason": "no tool on offer serves this"}
@@ -518,21 +306,6 @@ def _counted(n: int, n_hard: int, started: dt.datetime) -> dict[str, Plain]:
     }
 
 
-# ── Files ─────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def write_json(path: Path, document: object) -> None:
-    """At once or not at all. Raises: StoreError."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(json.dumps(document, indent=1, sort_keys=True) + "\n")
-        temporary.replace(path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise StoreError(f"cannot write {str(path)!r}: {error.strerror}; it is as before") from None
-
-
 def append_lines(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     """Raises: StoreError: Not all could be written."""
     data = "".join(json.dumps(dict(row), ensure_ascii=True, default=str) + "\n" for row in rows).encode()
@@ -542,6 +315,3 @@ def append_lines(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
             file.write(data)
     except OSError as error:
         raise StoreError(f"cannot write {str(path)!r}: {error.strerror}; free space or name another folder") from None
-
-
-__all__ = ["JOB", "METRICS", "SERVICE", "Hard", "LittleModel", "Manner", "Outcome", "Planning", "Status"]
