@@ -89,7 +89,7 @@ def test_a_case_keeps_its_predictions_and_a_run_what_it_was_started_from(folder:
     assert (kept["seed"], kept["n_samples"], kept["passed_over"]) == (7, {"train.jsonl": 60, "test.jsonl": 15}, {})
     assert set(kept["settings"]) == {"job_single.yaml", "testenv_single.yaml", "algorithm_single.yaml"}
     assert kept["packages"]["numpy"]
-    assert kept["outcome"] == {"done": 4, "failed": {}, "faults": {}, "was_stopped": False}
+    assert kept["outcome"] == {"done": 4, "failed": {}, "faults": {}, "absent": {}, "was_stopped": False}
     first = Path(kept["cases"][0]["folder"])
     lines = [json.loads(line) for line in (first / "predictions.jsonl").read_text().splitlines()]
     assert len(lines) == 15

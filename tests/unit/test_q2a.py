@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from hearth.bench.q2a import OWNERS, Sample, faults_of, main, read_all, read_owner, repetitions, split_of
-from hearth.bench.q2a_world import World, execute, read_world
-from hearth.bench.suites.q2a import effect_of, is_same
+from hearth.bench.q2a_world import World, effect_of, execute, read_world
+from hearth.bench.suites.q2a import is_same
 from hearth.errors import RequestError
 from hearth.planning.check import check_plan
 from hearth.types import Plan, Ref, Step

@@ -21,13 +21,15 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
 import numpy as np
 
 from hearth.bench import metrics as own
+from hearth.bench.energy import EnergyCounter
 from hearth.bench.ianvs_modules import ClassType, Modules, registered, stand_ins
 from hearth.bench.outcome import Outcome, jsonable, write_outcome
 from hearth.bench.paradigms import Metric, Report, Result, Setting, run_paradigm
@@ -52,7 +54,6 @@ _KINDS = {
     "aggregation": ClassType.FL_AGG,
 }
 _REPORT_S = 0.1
-_ENERGY = Path("/sys/class/powercap/intel-rapl:0/energy_uj")
 
 
 def run_case(folder: Path, report: Report = lambda _doing, _share: None) -> Outcome:
@@ -63,7 +64,8 @@ def run_case(folder: Path, report: Report = lambda _doing, _share: None) -> Outc
         KeyboardInterrupt: It was stopped; the outcome is written.
     """
     outcome = Outcome()
-    started = time.perf_counter(), time.process_time(), _energy_uj()
+    counter = EnergyCounter.open()
+    started = time.perf_counter(), time.process_time(), counter.read_uj()
     stopped = False
     try:
         with stand_ins(), _environment():
@@ -76,7 +78,9 @@ def run_case(folder: Path, report: Report = lambda _doing, _share: None) -> Outc
         _log_traceback()
         outcome.status, outcome.error = "failed", _said(error)
     outcome.at = time.strftime("%Y-%m-%d %H:%M:%S")
-    outcome.cost |= _cost(*started)
+    outcome.cost |= _cost(counter, *started)
+    if counter.reason:
+        outcome.absent.setdefault("energy_j", counter.reason)
     write_outcome(folder, outcome)
     if stopped:
         raise KeyboardInterrupt
@@ -104,10 +108,10 @@ def _run(folder: Path, document: Mapping[str, Any], outcome: Outcome, report: Re
     report("metrics", 0.95)
     data = load(setting.index(setting.test), "eval overall")
     with contextlib.suppress(TypeError):  # predictions without a length cannot be laid beside samples
-        _write_predictions(folder, data, result.predictions, setting.sample_ms)
+        _write_predictions(folder, data, result.predictions, setting.sample_ms, outcome)
     _continual(result, outcome)
     for name, function in named.items():
-        _score(name, function, data.y, result, outcome)
+        _score(name, function, data.y, result, setting.sample_ms, outcome)
     if setting.sample_ms:
         outcome.cost |= {f"sample_p{q}_ms": round(float(np.percentile(setting.sample_ms, q)), 3) for q in (50, 95)}
     outcome.status, outcome.stage = "done", ""
@@ -131,21 +135,43 @@ def _metric(metric: Mapping[str, Any], modules: Modules) -> Metric:
         modules.load(Path(metric["url"]))
         found: Metric = registered(ClassType.GENERAL, metric["name"], Path(metric["url"]))
         return found
-    return _OWN_METRICS[metric["name"]]
+    own_metric = _OWN_METRICS.get(metric["name"])
+    return own_metric if own_metric is not None else _Measured(metric["name"])
 
 
-def _score(name: str, function: Metric, y: Any, result: Result, outcome: Outcome) -> None:
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """One of `hearth.bench.system`, by name; it is told what each sample took, too."""
+
+    name: str
+
+    def __call__(self, y: Any, predictions: Any, sample_ms: Sequence[float]) -> float:
+        from hearth.bench.system import measure_system  # only a job that names one pays for it
+
+        found = list(predictions.values()) if isinstance(predictions, Mapping) else list(predictions)
+        return measure_system(self.name, list(y), found, sample_ms)
+
+
+def _score(name: str, function: Metric, y: Any, result: Result, sample_ms: Sequence[float], outcome: Outcome) -> None:
     """One metric; what goes wrong with it leaves the others be."""
     try:
-        is_system = name in SYSTEM_METRICS or function in _OWN_METRICS.values()
-        value = function(dict(result.system)) if is_system else function(y, result.predictions)
+        if name in SYSTEM_METRICS or function in _OWN_METRICS.values():
+            value = function(dict(result.system))
+        elif isinstance(function, _Measured):
+            value = function(y, result.predictions, sample_ms[-len(y) :])
+        else:
+            value = function(y, result.predictions)
     except Exception as error:
         _log_traceback()
         outcome.metrics[name] = None
         outcome.faults.append(f"the metric {name!r} failed: {_said(error)}")
         return
-    if value is None or (isinstance(value, float | np.floating) and not math.isfinite(value)):
-        outcome.faults.append(f"the metric {name!r} is {'nothing' if value is None else value}")
+    reason = str(getattr(value, "reason", ""))  # a number that says why it is none: `system.NotMeasured`
+    if reason and getattr(value, "is_of_machine", False):
+        outcome.absent[name] = reason
+    elif value is None or (isinstance(value, float | np.floating) and not math.isfinite(value)):
+        why = f": {reason}" if reason else ""
+        outcome.faults.append(f"the metric {name!r} is {'nothing' if value is None else float(value)}{why}")
     outcome.metrics[name] = jsonable(value)
 
 
@@ -199,11 +225,11 @@ def _continual(result: Result, outcome: Outcome) -> None:
 # ── Writing ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _write_predictions(folder: Path, data: Any, predictions: Any, sample_ms: list[float]) -> None:
-    """One line a sample: number, question, right answer, prediction and, where known, its milliseconds."""
+def _write_predictions(folder: Path, data: Any, predictions: Any, sample_ms: list[float], outcome: Outcome) -> None:
+    """One line a sample: number, question, right answer, prediction and, where known, its milliseconds and usage."""
     is_same = len(predictions) == len(data.x)
     times = sample_ms[-len(data.x) :] if is_same and len(sample_ms) >= len(data.x) else []
-    lines = []
+    lines, bad = [], []
     for k in range(len(data.x) if is_same else len(predictions)):
         line: dict[str, Any] = {"index": k}
         if is_same:
@@ -212,8 +238,24 @@ def _write_predictions(folder: Path, data: Any, predictions: Any, sample_ms: lis
         line["prediction"] = jsonable(found)
         if times:
             line["ms"] = round(times[k], 3)
-        lines.append(json.dumps(line, ensure_ascii=False))
+        text = json.dumps(line, ensure_ascii=False)
+        if "usage" in text:
+            try:
+                said = _usage(found)
+                text = json.dumps({**line, "usage": said}, ensure_ascii=False) if said else text
+            except ValueError as error:
+                bad.append(f"prediction {k}: {error}")
+        lines.append(text)
+    if bad:
+        outcome.faults.append(f"what {len(bad)} predictions say that they cost is not read, the first {bad[0]}")
     write_bytes(folder / "predictions.jsonl", ("\n".join(lines) + "\n").encode())
+
+
+def _usage(prediction: Any) -> dict[str, Any]:
+    """What a prediction says that it cost, as `hearth.bench.system` reads it. Raises: ValueError."""
+    from hearth.bench.system import usage_of
+
+    return usage_of(prediction).document()
 
 
 def _log_traceback() -> None:
@@ -236,24 +278,16 @@ def _said(error: BaseException) -> str:
     return f"{kind}: {text if len(text) <= 300 else text[:299] + '…'}{where}" if text else f"{kind}{where}"
 
 
-def _cost(wall: float, cpu: float, energy: int | None) -> dict[str, float]:
-    now = _energy_uj()
+def _cost(counter: EnergyCounter, wall: float, cpu: float, energy_uj: Sequence[int] | None) -> dict[str, float]:
+    spent_j = counter.spent_j(energy_uj)
     cost = {
         "wall_s": round(time.perf_counter() - wall, 3),
         "cpu_s": round(time.process_time() - cpu, 3),
         "peak_rss_bytes": float(peak_rss_bytes()),
     }
-    if energy is not None and now is not None and now >= energy:  # the counter starts again now and then
-        cost["energy_j"] = round((now - energy) / 1e6, 2)
+    if spent_j is not None:
+        cost["energy_j"] = round(spent_j, 2)
     return cost
-
-
-def _energy_uj() -> int | None:
-    """What the processor's counter says, where there is one and it may be read."""
-    try:
-        return int(_ENERGY.read_text())
-    except (OSError, ValueError):
-        return None
 
 
 def _seed(seed: int) -> None:

@@ -24,12 +24,14 @@ N_DRAWS = 10_000
 _MIDDLE = (2.5, 97.5)
 _MAX_CELLS = 4_000_000
 """Of one block of draws, for memory."""
-LESS_IS_BETTER = frozenset({"ms", "cloud", "wall_s", "cpu_s"})
+LESS_IS_BETTER = frozenset({"ms", "cloud", "tokens", "bytes_out", "energy_j", "wall_s", "cpu_s"})
 MIN_TO_WIN = 10
 """Pairs: of fewer, draws of the pairs themselves say too little (three that agree would be certain)."""
 _MIN_GROUP = 3
 """Samples of which a group must have as many to be shown."""
-SCORES = ("right", "tool_f1", "same_tools", "same_order", "link_f1", "arg_value_f1", "cloud", "ms")
+COSTS = ("ms", "tokens", "bytes_out", "energy_j")
+"""Measures that are no shares."""
+SCORES = ("right", "tool_f1", "same_tools", "same_order", "link_f1", "arg_value_f1", "cloud", *COSTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +274,7 @@ def comparison_document(found: Comparison) -> dict[str, object]:
 
 def interval_rows(found: Comparison) -> list[tuple[str, float, float, float]]:
     """Name, difference and interval for the picture: measures in [−1, 1], beneath them groups that differ."""
-    shown = [one for one in found.measures if one.name != "ms"]
+    shown = [one for one in found.measures if one.name not in COSTS]
     named = [(one.name, one) for one in shown]
     named += [
         (f"{kind}: {one.name}", one) for kind, groups in found.groups.items() for one in groups if one.low or one.high

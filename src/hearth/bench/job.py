@@ -59,8 +59,17 @@ OWN_METRICS = (
     "BWT_std",
     "FWT_std",
     "forgetting",
+    "latency_p50_ms",
+    "latency_p95_ms",
+    "tokens",
+    "cloud_calls",
+    "bytes_out",
+    "privacy_leak",
+    "energy_j",
+    "executed",
 )
-"""Without a `url`: Ianvs' own, then those of the literature under names that Ianvs does not use."""
+"""Without a `url`: Ianvs' own, those of the literature under names that Ianvs does not use, and
+what planning costs and does at home (`hearth.bench.system`)."""
 _MAX_CASES = 10_000
 _MAX_NAME = 200
 

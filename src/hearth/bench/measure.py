@@ -153,7 +153,7 @@ def measure_planning(
         "seed": seed,
         "fast": is_fast,
         **files.facts,
-        **watch.read(),
+        **watch.spent(),
         **origin(),
     }
 
@@ -268,7 +268,7 @@ def measure_continual(
         "fast": is_fast,
         **files.facts,
     }
-    return {**document, **watch.read(), **origin()}
+    return {**document, **watch.spent(), **origin()}
 
 
 def _trained(

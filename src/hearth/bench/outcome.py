@@ -28,6 +28,8 @@ class Outcome:
     continual: dict[str, Any] = field(default_factory=dict)
     """R matrix and what the literature makes of it, of lifelong learning."""
     cost: dict[str, float] = field(default_factory=dict)
+    absent: dict[str, str] = field(default_factory=dict)
+    """What this machine cannot measure, and why: nothing is wrong with the case."""
     at: str = ""
 
 
@@ -41,7 +43,8 @@ def read_outcome(folder: Path) -> Outcome | None:
     """What came of a case; None while nothing has."""
     try:
         document = json.loads((folder / "outcome.json").read_text())
-        return Outcome(**{name: document[name] for name in Outcome.__dataclass_fields__})
+        # What is newer than the file is as it begins.
+        return Outcome(**{k: document[k] for k in Outcome.__dataclass_fields__ if k in document or k == "status"})
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

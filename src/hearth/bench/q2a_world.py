@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import datetime as dt
 import functools
+import re
 import threading
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.resources import as_file, files
@@ -262,3 +264,23 @@ def execute(plan: Plan, world: World, now: dt.datetime) -> Outcome:
         if before.get(path) != workspace.files.get(path)
     }
     return Outcome(tuple(results[index] for index in sorted(results)), changed)
+
+
+_BY_CHANCE = re.compile(
+    rb"(?m)^(?:UID|DTSTAMP|CREATED|LAST-MODIFIED|REV|Message-ID|Date|In-Reply-To|References)[:;].*\r?\n"
+)
+
+
+def effect_of(outcome: Outcome, plan: Plan) -> tuple[object, ...]:
+    """What a plan came to: what it changed, whatever the names, and what its last steps found."""
+    changed = Counter(
+        (path.rpartition("/")[0], None if data is None else _BY_CHANCE.sub(b"", data))
+        for path, data in outcome.changed.items()
+    )
+    used = {need for step in plan.steps for need in step.needs()}
+    found = Counter(
+        re.sub(r"q2a-\d+|[0-9a-f]{12,}", "", repr(result.value))
+        for result in outcome.results
+        if result.step not in used and not outcome.changed
+    )
+    return frozenset(changed.items()), frozenset(found.items()), any(r.status != "done" for r in outcome.results)

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hearth import __version__
+from hearth.bench.energy import EnergyCounter
 from hearth.errors import RequestError, StoreError, StoreFullError
 
 _FULL_DISK = (28, 122)
@@ -34,10 +35,19 @@ class Stopwatch:
 
     wall: float = field(default_factory=time.perf_counter)
     cpu: float = field(default_factory=_cpu_s)
+    counter: EnergyCounter = field(default_factory=EnergyCounter.open)
+    energy_uj: tuple[int, ...] | None = field(default_factory=lambda: EnergyCounter.open().read_uj())
 
     def read(self) -> dict[str, float]:
         """`wall_s`, `cpu_s`."""
         return {"wall_s": round(time.perf_counter() - self.wall, 2), "cpu_s": round(_cpu_s() - self.cpu, 2)}
+
+    def spent(self) -> dict[str, object]:
+        """`wall_s`, `cpu_s`, and `energy_j` of the whole processor or, where none is counted, `energy_absent`: why."""
+        spent_j = self.counter.spent_j(self.energy_uj)
+        reason = self.counter.reason or "the energy counter could not be read again"
+        energy = {"energy_absent": reason} if spent_j is None else {"energy_j": round(spent_j, 2)}
+        return {**self.read(), **energy}
 
 
 def peak_rss_bytes() -> int:

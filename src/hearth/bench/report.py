@@ -33,6 +33,13 @@ _MAX_MATRICES = 4
 _MAX_TOOLS = 14
 _MAX_TEXT = 220
 _NEVER_COLUMNS = ("peak_rss_bytes",)
+_MEANS = (
+    ("right", "right", "right"),
+    ("to the cloud", "cloud", "cloud_calls"),
+    ("tokens", "tokens", "tokens"),
+    ("bytes_out", "bytes_out", "bytes_out"),
+)
+"""Columns that are means of the samples, where the job has no metric that says it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +90,8 @@ class Section:
     failed: tuple[tuple[str, str], ...]
     """Case and why."""
     faults: tuple[str, ...]
+    absent: tuple[str, ...]
+    """What the machine could not measure, and why."""
     pictures: tuple[Picture, ...]
     failures: tuple[Failures, ...]
 
@@ -129,9 +138,16 @@ def section_of(run: Run, number: int = 1) -> Section:
         tuple(rows),
         tuple((case.label, case.error) for case in run.cases if case.error),
         tuple(f"{case.label}: {fault}" for case in run.cases for fault in (*case.faults, *_unread(case))),
+        tuple(dict.fromkeys(f"{k}: {why}" for case in run.cases for k, why in case.absent.items())) + _absent(run),
         tuple(pictures),
         tuple(failures_of(case) for case in run.done[:_MAX_SHOWN] if case.samples),
     )
+
+
+def _absent(run: Run) -> tuple[str, ...]:
+    """Of a suite."""
+    reason = (run.document or {}).get("energy_absent")
+    return (f"energy_j: {reason}",) if reason else ()
 
 
 def _unread(case: CaseRun) -> list[str]:
@@ -142,8 +158,8 @@ def _numbers(case: CaseRun) -> dict[str, float | None]:
     counted = {"samples": float(len(case.samples))} if case.samples else {}
     means = {
         name: value
-        for name, score in (("right", "right"), ("to the cloud", "cloud"))
-        if name not in case.metrics and (value := case.mean(score)) is not None
+        for name, score, own in _MEANS
+        if own not in case.metrics and (value := case.mean(score)) is not None
     }
     known = {k: case.continual[k] for k in ("acc", "bwt", "fwt", "forgetting") if k in case.continual}
     return {**case.metrics, **means, **known, **counted, **case.cost}
@@ -252,6 +268,8 @@ def _case_pictures(cases: Sequence[CaseRun], number: int) -> list[Picture]:
     curves = {label: seen_scores(rows) for label, rows in continual}
     pictures = _learning(number, curves, {}, "score on the tasks so far") + _matrices(number, continual)
     asked = [(case, calls) for case in cases if (calls := case.mean("cloud")) is not None]
+    if not any(calls or case.paradigm == "jointinference" for case, calls in asked):
+        asked = []  # nobody asks a cloud: nothing to draw
     uses_own = any(case.mean("right") for case, _ in asked)
     first = next((name for case, _ in asked for name in case.metrics), "")
     points: dict[str, list[Point]] = {}
@@ -396,6 +414,7 @@ def markdown(sections: Sequence[Section]) -> str:
             lines += ["", *_md_table(["", "name", *section.columns], [_cells(section, row) for row in section.rows])]
         lines += [f"* did not end well: {_md(name)}: {_md(why)}" for name, why in section.failed]
         lines += [f"* beware: {_md(fault)}" for fault in section.faults]
+        lines += [f"* not measured: {_md(why)}" for why in section.absent]
         for picture in section.pictures:
             lines += [
                 "",

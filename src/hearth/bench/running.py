@@ -39,6 +39,8 @@ class Ran:
     """Why, by case."""
     faults: dict[str, list[str]] = field(default_factory=dict)
     """What went wrong in cases that are done."""
+    absent: dict[str, str] = field(default_factory=dict)
+    """Metrics of the job that this machine cannot measure, and why."""
     n_resumed: int = 0
     was_stopped: bool = False
     selected: Path | None = None
@@ -112,6 +114,7 @@ def _take(case: Case, event: Event, ran: Ran) -> None:
         return
     if outcome.faults:
         ran.faults[key] = outcome.faults
+    ran.absent |= {name: why for name, why in outcome.absent.items() if name in outcome.metrics}
     modules = case.algorithm.modules
     ran.by_number[case.number] = Row(
         case.algorithm.name,
@@ -211,7 +214,13 @@ class _RunRecord:
     def finish(self, ran: Ran) -> None:
         """Raises: StoreError."""
         self._thread.join()
-        done = {"done": len(ran.rows), "failed": ran.failed, "faults": ran.faults, "was_stopped": ran.was_stopped}
+        done = {
+            "done": len(ran.rows),
+            "failed": ran.failed,
+            "faults": ran.faults,
+            "absent": ran.absent,
+            "was_stopped": ran.was_stopped,
+        }
         self._write({**self._document, "outcome": done})
         if self._fault is not None:
             raise self._fault

@@ -50,7 +50,8 @@ class Judged:
     """None: not a plan."""
     planned_tools: tuple[str, ...] | None
     scores: Mapping[str, float]
-    """`right`; of plans `tool_f1 same_tools same_order`, where there are such `link_f1 arg_value_f1`; `cloud`, `ms`."""
+    """`right`; of plans `tool_f1 same_tools same_order`, where there are such `link_f1 arg_value_f1`; what it cost: `cloud
+    ms tokens bytes_out energy_j`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,8 @@ class CaseRun:
     samples: tuple[Judged, ...]
     continual: Mapping[str, Any] = field(default_factory=dict)
     faults: tuple[str, ...] = ()
+    absent: Mapping[str, str] = field(default_factory=dict)
+    """What its machine could not measure, and why."""
     error: str = ""
     """Why it is not done."""
     n_unread: int = 0
@@ -184,7 +187,7 @@ def _case(folder: Path) -> CaseRun:
     samples, n_unread = _samples(folder / "predictions.jsonl", is_joint=paradigm == "jointinference")
     return CaseRun(
         name, chosen, paradigm, numbers, outcome.cost, samples, outcome.continual, tuple(outcome.faults),
-        n_unread=n_unread,
+        outcome.absent, n_unread=n_unread,
     )  # fmt: skip
 
 
@@ -204,9 +207,25 @@ def _samples(path: Path, *, is_joint: bool) -> tuple[tuple[Judged, ...], int]:
             planned = planned[1]
         if isinstance(line.get("ms"), int | float):
             more["ms"] = float(line["ms"])
+        more |= _spent(line.get("usage"))
         asked[question] += 1  # the same question asked again is another sample
         found.append(judged(f"{question}#{asked[question]}", question, line["answer"], planned, more))
     return tuple(found), len(faults)
+
+
+def _spent(usage: Any) -> dict[str, float]:
+    """What a line of predictions says that its sample cost (`hearth.bench.system`)."""
+    if not isinstance(usage, Mapping):
+        return {}
+    known = {name: float(value) for name, value in usage.items() if isinstance(value, int | float)}
+    found = {name: known[name] for name in ("bytes_out", "energy_j") if name in known}
+    if "cloud_calls" in known:
+        found["cloud"] = float(known["cloud_calls"] > 0)
+    if {"prompt_tokens", "completion_tokens"} <= known.keys():
+        found["tokens"] = known["prompt_tokens"] + known["completion_tokens"]
+    if "latency_ms" in known:
+        found["ms"] = known["latency_ms"]
+    return found
 
 
 def _plans(path: Path, gold: Path) -> Run:
@@ -232,8 +251,8 @@ def _plans(path: Path, gold: Path) -> Run:
 
 def judged(key: str, question: str, answer: Any, prediction: Any, more: Mapping[str, float]) -> Judged:
     """Compare one prediction with its right answer."""
-    right, planned = _unwrapped(answer), _unwrapped(prediction)
-    right_plan, planned_plan = _plan(right), _plan(planned)
+    right, planned = unwrapped(answer), unwrapped(prediction)
+    right_plan, planned_plan = plan_in(right), plan_in(planned)
     if right_plan is None:
         right_tools, planned_tools = _names(right), _names(planned)
         is_right = as_text(right) == as_text(planned)
@@ -269,7 +288,7 @@ def _tool_scores(planned: PlanGraph, right: PlanGraph) -> dict[str, float]:
     }
 
 
-def _unwrapped(value: Any) -> Any:
+def unwrapped(value: Any) -> Any:
     """What a model's answer says: out of lists of one, `completion`, and JSON written as text."""
     for _ in range(4):
         if isinstance(value, list) and len(value) == 1 and not isinstance(value[0], Mapping):
@@ -288,7 +307,9 @@ def _unwrapped(value: Any) -> Any:
     return value
 
 
-def _plan(value: Any) -> Plan | None:
+def plan_in(value: Any) -> Plan | None:
+    """The plan that an answer or a prediction is, in whatever it is wrapped; None where it is none."""
+    value = unwrapped(value)
     if not isinstance(value, Mapping) or "task_nodes" not in value:
         return None
     try:

@@ -74,7 +74,7 @@ def score_file(
         "predicted_sha256": sha256_of(predicted),
         "gold_sha256": right.sha256,
         "tools_sha256": sha256_of(tools),
-        **watch.read(),
+        **watch.spent(),
         **origin(),
     }
 

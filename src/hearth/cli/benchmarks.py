@@ -233,7 +233,7 @@ def privacy(data: Path, out: Path, privacylens: Path | None, no_tagger: bool, se
     document = measure_privacy(data, tag, seed=seed)
     if privacylens is not None:
         document["privacylens"] = measure_privacylens(privacylens, tag)
-    document |= watch.read() | origin()
+    document |= watch.spent() | origin()
     write_json(out, document)
     click.echo(clean("\n".join([*privacy_lines(document), f"{'written to':<14}{out}"])))
 
@@ -278,7 +278,7 @@ def recall(data: Path | None, prefeval: Path | None, out: Path) -> None:
     document |= measure_changes(shipped_changes(), encoder)
     newer = measure_changes(shipped_changes(is_newer=True), encoder)
     document |= {f"newer_{name}": value for name, value in newer.items()}
-    document |= watch.read() | origin()
+    document |= watch.spent() | origin()
     write_json(out, document)
     click.echo(clean("\n".join([*lines, *preference_lines(document), f"{'written to':<14}{out}"])))
 
@@ -311,7 +311,7 @@ def q2a(split: str, owners: tuple[str, ...], recall_only: bool, out: Path) -> No
     document: dict[str, object] = run_q2a(
         encoder, "test" if split == "test" else "dev", chosen, Progress(sys.stderr), has_student=not recall_only
     )
-    document |= watch.read() | origin()
+    document |= watch.spent() | origin()
     write_json(out, document)
     click.echo(clean("\n".join([*q2a_lines(document), f"{'written to':<14}{out}"])))
 

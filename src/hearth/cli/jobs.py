@@ -123,6 +123,8 @@ def _say_result(job: Job, ran: Ran, n_passed_over: int) -> int:
     for name, faults in ran.faults.items():
         for fault in faults:
             click.echo(clean(f"beware: {name}: {fault}"), err=True)
+    for name, why in ran.absent.items():
+        click.echo(clean(f"not measured: {name}: {why}"), err=True)
     resumed = f" ({ran.n_resumed} from before)" if ran.n_resumed else ""
     click.echo(clean(f"{len(ran.rows)} of {len(job.cases)} cases done{resumed}, in {job.workspace}"), err=True)
     if ran.was_stopped:

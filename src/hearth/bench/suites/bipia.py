@@ -124,7 +124,7 @@ def measure_bipia(
         "seed": seed,
         "attacks_sha256": _sha256(attack_file),
         "contexts_sha256": _sha256(context_file),
-        **watch.read(),
+        **watch.spent(),
         **origin(),
     }
 

@@ -98,7 +98,7 @@ def _measured(
     for suite in suites:
         if isinstance(suite, OwnWorlds):
             document["by_kind"] = {guard: _by_kind(suite, outcomes[guard].attacks) for guard in ("warrant", "plan")}
-    return document | {"seed": 0, **watch.read(), **origin()}
+    return document | {"seed": 0, **watch.spent(), **origin()}
 
 
 def _replayed(suites: Sequence[Worlds], encoder: Encoder, guard: GuardName, progress: Progress) -> Outcome:

@@ -16,7 +16,6 @@ may count in `executed`.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -39,7 +38,7 @@ from hearth.bench.metrics import (
 )
 from hearth.bench.progress import SILENT, Progress
 from hearth.bench.q2a import OWNERS, Sample, Split, read_owner
-from hearth.bench.q2a_world import Outcome, World, execute, read_world
+from hearth.bench.q2a_world import Outcome, World, effect_of, execute, read_world
 from hearth.bench.steps import rouge_l
 from hearth.bench.suites.planning import Read, links_of_steps, read_all
 from hearth.errors import HearthError, PlanError
@@ -178,26 +177,6 @@ def is_same(steps: Sequence[Step], gold: Sequence[Step]) -> bool:
         else:
             return False
     return True
-
-
-_BY_CHANCE = re.compile(
-    rb"(?m)^(?:UID|DTSTAMP|CREATED|LAST-MODIFIED|REV|Message-ID|Date|In-Reply-To|References)[:;].*\r?\n"
-)
-
-
-def effect_of(outcome: Outcome, plan: Plan) -> tuple[object, ...]:
-    """What a plan came to: what it changed, whatever the names, and what its last steps found."""
-    changed = Counter(
-        (path.rpartition("/")[0], None if data is None else _BY_CHANCE.sub(b"", data))
-        for path, data in outcome.changed.items()
-    )
-    used = {need for step in plan.steps for need in step.needs()}
-    found = Counter(
-        re.sub(r"q2a-\d+|[0-9a-f]{12,}", "", repr(result.value))
-        for result in outcome.results
-        if result.step not in used and not outcome.changed
-    )
-    return frozenset(changed.items()), frozenset(found.items()), any(r.status != "done" for r in outcome.results)
 
 
 # ── The measurement ───────────────────────────────────────────────────────────────────────────────────────
