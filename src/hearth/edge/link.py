@@ -75,6 +75,8 @@ class Link:
         self._versions = versions
         self._version = versions[1]
         self._clients: dict[str, httpx.Client] = {}
+        self.notice = ""
+        """What the service told beside its last answer (`wire.NOTICE_HEADER`)."""
 
     def close(self) -> None:
         """Give connections back."""
@@ -212,7 +214,7 @@ class Link:
     ) -> _Answer:
         headers = {"accept": "application/json", "accept-encoding": "gzip"}
         if id:
-            headers["idempotency-key"] = id
+            headers[wire.IDEMPOTENCY_HEADER] = id
         if body:
             headers["content-type"] = "application/json"
         noted = masked(stands_for) if stands_for is not None else contextlib.nullcontext()
@@ -246,6 +248,7 @@ class Link:
             extensions={PACK: len(body) >= _PACKED_FROM_BYTES, "timeout": httpx.Timeout(self._timeout_s).as_dict()},
         )  # fmt: skip
         response = client.send(request, stream=True)
+        self.notice = response.headers.get(wire.NOTICE_HEADER, "")[:60]
         try:
             yield response
         finally:
