@@ -141,10 +141,23 @@ def read_tools(path: Path) -> dict[str, ToolSpec]:
         raise RegistryError(
             f"{path}: {_first(error)}; expected {{'nodes': [{{'id', 'desc', 'parameters'}}]}}"
         ) from None
+    return _specs(tools, f"{path}: ")
+
+
+def tools_from_json(document: object) -> dict[str, ToolSpec]:
+    """As `read_tools`, of what a file would hold. Raises: RegistryError."""
+    try:
+        tools = _Tools.model_validate(document).nodes
+    except ValidationError as error:
+        raise RegistryError(f"{_first(error)}; expected {{'nodes': [{{'id', 'desc', 'parameters'}}]}}") from None
+    return _specs(tools, "")
+
+
+def _specs(tools: list[_Tool], where: str) -> dict[str, ToolSpec]:
     specs: dict[str, ToolSpec] = {}
     for tool in tools:
         if tool.id in specs:
-            raise RegistryError(f"{path}: tool {tool.id!r} is described twice; keep one")
+            raise RegistryError(f"{where}tool {tool.id!r} is described twice; keep one")
         specs[tool.id] = _spec(tool)
     return specs
 

@@ -117,6 +117,7 @@ ELSEWHERE = {
     "memory": "hearth.cli.memory:memory",
     "people": "hearth.cli.people:people",
     "policy": "hearth.cli.policy:policy",
+    "sedna": "hearth.cli.sedna:sedna",
     "skills": "hearth.cli.skills:skills",
     "video": "hearth.cli.video:video",
     "why": "hearth.cli.why:why",

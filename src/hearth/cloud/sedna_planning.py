@@ -19,9 +19,9 @@ from hearth.cloud.sedna import BigModel, Environment, report, request_id
 from hearth.cloud.sedna_data import read_requests
 from hearth.cloud.sedna_model import Model, read_model
 from hearth.cloud.sedna_training import Outcome
-from hearth.errors import ConfigError, HearthError, PlanError, RequestError, StoreError
+from hearth.errors import ConfigError, HearthError, MissingArgument, PlanError, RequestError, StoreError
 from hearth.plan_format import plan_from_json, plan_to_json
-from hearth.planning.check import check_plan
+from hearth.planning.check import faults
 from hearth.planning.drafting import Drafter
 from hearth.planning.readable import MAX_CHARACTERS
 from hearth.planning.student import Ranking, Student
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 JOB, SERVICE = "lifelonglearningjob", "jointinferenceservice"
 """Kinds of owners, as Sedna's reports name them."""
 _N_AT_ONCE = 32
+_MAX_MISSING = 256
 
 
 # ── Planning ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -62,15 +63,10 @@ class Planning:
         if not draft.plan.steps:
             refusal = {"kind": "out_of_scope", "reason": "no tool on offer serves this"}
             return PlanGiven.model_validate({"id": one.id, "refusal": refusal, "teacher": Student.name})
-        if draft.missing:
-            reason = f"this is missing: {', '.join(draft.missing)}"
-            refused = {"kind": "needs", "reason": reason, "missing": draft.missing[:32]}
-            return PlanGiven.model_validate(
-                {"id": one.id, "refusal": refused, "confidence": _share(ranking.confidence), "teacher": Student.name}
-            )
         return PlanGiven(
             id=one.id,
             plan={"user_request": one.request, **plan_to_json(draft.plan)},
+            missing=draft.missing[:_MAX_MISSING],
             confidence=_share(ranking.confidence),
             teacher=Student.name,
         )
@@ -250,7 +246,11 @@ class LittleModel:
         return rows
 
     def _cloud(self, one: PlanAsked) -> PlanGiven:
-        """The big model's plan in the owner's own values, checked as any. Raises: HearthError."""
+        """The big model's plan in the owner's own values, checked as any; what it leaves out is the edge's to find.
+
+        Raises:
+            HearthError: It was not reached, or its answer cannot be used.
+        """
         from hearth.guard.egress import masked as noted
 
         masked = self.mask.masker().mask(one.request)
@@ -265,7 +265,11 @@ class LittleModel:
             refusal = given.refusal.model_copy(update={"reason": refused.reason})
             return given.model_copy(update={"id": one.id, "refusal": refusal})
         read = replace(plan_from_json(given.plan), planner="the big model")
-        plan = masked.unmask_answer(check_plan(read, self.planning.model.tools))
+        if found := [
+            fault for fault in faults(read, self.planning.model.tools) if not isinstance(fault, MissingArgument)
+        ]:
+            raise found[0]
+        plan = masked.unmask_answer(read)
         assert isinstance(plan, Plan)
         document = {"user_request": one.request, **plan_to_json(plan)}
         return given.model_copy(update={"id": one.id, "plan": document})
