@@ -68,8 +68,8 @@ class RandomFeatures:
         return float(1 / np.sqrt(np.sum((z - self.threshold) ** 2 * density) * (z[1] - z[0]) * n_features))
 
     def of(self, vectors: Rows, length: float = 1.0) -> NDArray[np.float32]:
-        """Features of unit `vectors` [n, n_inputs]: whole numbers [n, n_features], about UNIT * `length` long (the first
-        k of n: √(k/n) of that)."""
+        """Features of unit `vectors` [n, n_inputs]: whole numbers [n, n_features], about UNIT * `length` long (the
+        first k of n: √(k/n) of that)."""
         padded = np.zeros((len(vectors), self._width))
         padded[:, : self.n_inputs] = np.rint(np.asarray(vectors, dtype=np.float64) * INPUT_GRAIN)
         projected = np.hstack([self._turned(padded, signs) for signs in self._signs])[:, : self.n_features]

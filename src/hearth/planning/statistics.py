@@ -1,8 +1,8 @@
 """What a student can give away and take: sums over demonstrations, exact, in whole numbers.
 
-`Statistics` are the sums from which heads are solved (A = Σ φφᵀ and B = Σ φyᵀ over whole-number features) and the counts
-of tool sequences that say what may be proposed. Adding two edges' statistics equals having learnt both's demonstrations
-at once, to the last bit; taking one away again leaves no trace of it.
+`Statistics` are the sums from which heads are solved (A = Σ φφᵀ and B = Σ φyᵀ over whole-number features) and the
+counts of tool sequences that say what may be proposed. Adding two edges' statistics equals having learnt both's
+demonstrations at once, to the last bit; taking one away again leaves no trace of it.
 
 Only demonstrations whose every tool is public are summed; of a demonstration nothing is in the sums but the features
 of its request (hand over masked requests), which tools, and in what order. Not covered: sums of few demonstrations can
@@ -33,7 +33,7 @@ PairLink: TypeAlias = tuple[str, str, bool, bool]
 """Two tools of one plan: whether the second stands right behind the first, whether it uses its result."""
 
 MOST_LENGTH = 1.5
-"""Of a row of features, squared, in units of UNIT²; longer rows are left out, so that no demonstration counts for more."""
+"""Of a row of features, squared, in units of UNIT²; longer rows are left out, so that none counts for more."""
 LARGEST = 2**52
 """Sums stay below this: float64 holds them exactly."""
 
@@ -74,7 +74,9 @@ class Sums:
     def plus(self, other: Sums, sign: int = 1) -> Sums:
         """With another's added, or taken away; outputs nobody wants any more are dropped."""
         if self.n_features != other.n_features:
-            raise StatisticsError(f"sums over {other.n_features} features cannot be added to sums over {self.n_features}")
+            raise StatisticsError(
+                f"sums over {other.n_features} features cannot be added to sums over {self.n_features}"
+            )
         outputs = tuple(sorted({*self.outputs, *other.outputs}))
         moments = np.zeros((self.n_features, len(outputs)), dtype=np.int64)
         mass = np.zeros(len(outputs), dtype=np.int64)
@@ -96,6 +98,12 @@ class Sums:
         square = _mapped(_mapped(self.square(), blocks).T, blocks)
         upper = np.triu_indices(len(square))
         return replace(self, gram=square[upper], moments=_mapped(self.moments, blocks))
+
+
+def upper_place(n_features: int) -> Whole:
+    """Where the diagonal stands in an upper triangle row by row."""
+    rows = np.arange(n_features, dtype=np.int64)
+    return rows * n_features - rows * (rows - 1) // 2
 
 
 def _mapped(rows: Whole, blocks: Sequence[tuple[int, int, int, int]]) -> Whole:

@@ -32,8 +32,8 @@ from hearth.planning.fitting import LEAST_TAUGHT, N_CHOSEN, UNTAUGHT, Joining, L
 from hearth.planning.neighbourhood import Neighbourhood
 from hearth.planning.reading import FloatRows, Reader, Reading, ReadingOptions
 from hearth.planning.signs import features
-from hearth.planning.strangers import ToolTexts, tool_name, tool_text
 from hearth.planning.statistics import PairLink, Statistics, pair_links, summed
+from hearth.planning.strangers import ToolTexts, tool_name, tool_text
 from hearth.planning.taught import Taught, step_texts, targets_of, taught_of
 from hearth.planning.view import Outputs, View, ViewOptions
 from hearth.planning.weighing import chance
@@ -291,12 +291,11 @@ class Student:
         self._changed()
 
     def _move_prior(self, prior: Statistics | None) -> None:
-        for name in ("text", "clause"):
-            heads, ridge = (self.heads, self.options.ridge) if name == "text" else (self.clause_heads, self.options.clause_ridge)
-            for one, change in ((prior, Heads.merge), (self._prior, Heads.part)):
-                if one is not None:
-                    sums = one.text if name == "text" else one.clause
-                    change(heads, sums.heads(ridge, self._reader.fingerprint))
+        o, fingerprint = self.options, self._reader.fingerprint
+        for one, change in ((prior, Heads.merge), (self._prior, Heads.part)):
+            if one is not None:
+                change(self.heads, one.text.heads(o.ridge, fingerprint))
+                change(self.clause_heads, one.clause.heads(o.clause_ridge, fingerprint))
 
     def _count_prior(self, prior: Statistics | None, sign: int) -> None:
         if prior is None:
