@@ -36,11 +36,13 @@ INSTANCE_HEADER = "Hearth-Instance"
 (`NOTICE_HEADER`), and what would change something is answered with 409 and the code `identity`: nobody knows whose it is.
 """
 MAX_TOOLS = 512
+MAX_TEXT = 8_000
+"""Characters of any free text."""
 MAX_BATCH = 256
 
 Id = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,99}$")]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-Text = Annotated[str, Field(max_length=8_000)]
+Text = Annotated[str, Field(max_length=MAX_TEXT)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 

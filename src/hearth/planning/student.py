@@ -11,6 +11,7 @@ Not covered: arguments (`planning.slots` and the binding fill them), and request
 
 from __future__ import annotations
 
+import copy
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -145,6 +146,24 @@ class Student:
         self._text_vectors = {text: known[text] for text in texts}
         self.__dict__.pop("_tool_texts", None)
         self._changed()
+
+    def offering(self, tools: Mapping[str, ToolSpec], text_vectors: Mapping[str, FloatRows]) -> Student:
+        """The same student with other tools on offer, sharing all it learnt: neither may be taught afterwards.
+
+        Args:
+            text_vectors: Of texts of tools that are known already, as `text_vectors` gives them.
+        """
+        self.fit()
+        self._view  # noqa: B018 what both share is made before they part
+        other = copy.copy(self)
+        other._text_vectors = {**self._text_vectors, **text_vectors}
+        other.set_tools(tools)
+        return other
+
+    @property
+    def text_vectors(self) -> Mapping[str, FloatRows]:
+        """Of the texts of the tools on offer."""
+        return self._text_vectors
 
     def _changed(self) -> None:
         """What follows from tools and demonstrations is made anew when it is next needed."""
