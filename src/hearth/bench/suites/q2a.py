@@ -191,9 +191,9 @@ class Pupil:
         Args:
             shipped: The shipped demonstrations as a student reads them; None: recall alone.
         """
-        self._recall = RecallPlanner(encoder)
-        self._recall.add(shipped_demonstrations())
-        self._planner: Cascade | RecallPlanner = self._recall
+        self.recall = RecallPlanner(encoder)
+        self.recall.add(shipped_demonstrations())
+        self._planner: Cascade | RecallPlanner = self.recall
         self._student: Student | None = None
         self._refused: dict[str, str] = {}
         if shipped is not None:
@@ -203,7 +203,7 @@ class Pupil:
             self._settle()
 
     def learn(self, demonstrations: Sequence[Demonstration]) -> None:
-        self._recall.add(demonstrations)
+        self.recall.add(demonstrations)
         if self._student is not None:
             self._student.learn(demonstrations)
             self._refused |= {one.id: one.request for one in demonstrations if not one.plan.steps}
@@ -213,7 +213,7 @@ class Pupil:
         assert self._student is not None
         self._student.settle()
         learned = LearnedPlanner(self._student, self._filler, self._refused)
-        self._planner = Cascade([self._recall, learned], confident=ASK_BELOW)
+        self._planner = Cascade([self.recall, learned], confident=ASK_BELOW)
 
     def plan(self, request: Request, run: OwnerRun) -> Plan | Refusal:
         answer = self._planner.plan(request, run.world.known(request.now), run.world.specs)
