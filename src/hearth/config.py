@@ -470,15 +470,54 @@ class HomeDevice(_Table):
     """What you call it: `ceiling lamp`."""
     room: str = Field(default="", max_length=100)
     """Where it is."""
-    kind: Literal["lamp", "plug", "fan", "tv", "speaker", "heating", "blinds", "door", "lock"]
-    """What it is; `door` is one that opens by itself (a garage, a gate), `lock` the lock of a door."""
+    kind: Literal["lamp", "plug", "fan", "tv", "speaker", "heating", "blinds", "door", "lock", "sensor"]
+    """What it is; `door` is one that opens by itself (a garage, a gate), `lock` the lock of a door, `sensor` only
+    tells."""
+    mqtt: Annotated[str, Field(pattern=r"^$|^[a-z_]+\.[A-Za-z0-9_-]+$")] = ""
+    """The thing on the broker that it is, as `hearth devices list` shows it: `light.kitchen`."""
+    twin: Annotated[str, Field(pattern=r"^$|^[a-z0-9-]{1,63}/[a-z0-9.-]{1,253}$")] = ""
+    """The KubeEdge device twin that it is: `default/cellar-lamp`."""
+
+    @model_validator(mode="after")
+    def _is_one_thing(self) -> HomeDevice:
+        if self.mqtt and self.twin:
+            raise ValueError(f"{self.name!r} is both an MQTT thing and a twin; name the one it is")
+        return self
+
+
+class HomeBroker(_Table):
+    """The MQTT broker that devices of the home are connected to (extra `mqtt`)."""
+
+    host: str = Field(min_length=1)
+    """Its name; it must stand in `[network] allow` too."""
+    port: int = Field(default=0, ge=0, le=65535)
+    """0: 8883 with TLS, 1883 without."""
+    security: Literal["tls", "none"] = "tls"
+    """`none` is accepted for this machine (loopback), and in the house where there is no password."""
+    username: str = ""
+    """Empty: no log-in."""
+    password_env: str = ""
+    """Environment variable that holds the password."""
+    password_file: str = ""
+    """File that holds the password."""
+    discover: bool = Field(default=True, strict=True)
+    """Take in what announces itself as Home Assistant's discovery does; false: only devices that you name."""
+    discovery_prefix: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*$", max_length=100)] = (
+        "homeassistant"
+    )
+    """Where things announce themselves."""
+    confirm_s: float = Field(default=5.0, gt=0, le=20)
+    """How long a device may take to say that it did what it was told."""
+    keep_every_s: float = Field(default=900.0, ge=60)
+    """`hearth devices watch` remembers a reading that hardly changes once in so many seconds."""
 
 
 class Home(_Table):
-    """Devices of the owner's home; Hearth keeps their states itself, nothing is connected."""
+    """Devices of the owner's home; of those that are not connected Hearth keeps the states itself."""
 
     device: tuple[HomeDevice, ...] = ()
     """One `[[home.device]]` each."""
+    mqtt: HomeBroker | None = None
     scene: Mapping[str, Mapping[str, str | float]] = Field(default_factory=dict)
     """`[home.scene.NAME]`: a device, as you would say it, and `on`, `off`, `open`, `closed`, `locked` or a number."""
 
@@ -492,6 +531,10 @@ class Home(_Table):
                     f"names {one.name!r} in {one.room or 'no room'!r} twice; give each device its own name"
                 )
             seen.add(key)
+            if (one.mqtt or one.twin) and self.mqtt is None:
+                raise ValueError(
+                    f"{one.name!r} is connected by MQTT, but there is no [home.mqtt]; write its host there"
+                )
         return self
 
 

@@ -523,7 +523,7 @@ class _Run:
             return "unknown", f"{text}; {_in_the_way(job.spec.name, conflicts)}"
         if not is_over:
             return "unknown", f"{text}; its changes to your files were taken back, what it did elsewhere is not known"
-        return "failed", text
+        return ("unknown" if isinstance(job.error, ToolTimeout) else "failed"), text
 
     def _end(self, result: StepResult) -> None:
         self._results[result.step] = result

@@ -94,7 +94,7 @@ class Egress:
 
         Args:
             network: Limits, budgets and particulars of hosts; its `allow` is not looked at.
-            own: Hosts that hold the owner's own data anyway: mail, calendar and contact servers.
+            own: Hosts that hold the owner's own data anyway: mail, calendar and contact servers, the home's broker.
             resolve: Addresses of a host; replaced in tests.
         Raises:
             ConfigError: An entry is no plain host name.
@@ -116,7 +116,8 @@ class Egress:
     @classmethod
     def from_settings(cls, settings: Settings, store: Store, clock: Callable[[], dt.datetime]) -> Egress:
         """The door as `hearth.toml` says. Raises: ConfigError."""
-        servers = [server.host for server in (settings.mail.imap, settings.mail.smtp) if server]
+        own = (settings.mail.imap, settings.mail.smtp, settings.home.mqtt)
+        servers = [server.host for server in own if server]
         urls = [collection.url for collection in (settings.calendar, settings.contacts) if collection.url]
         servers += [urlsplit(url if "//" in url else f"//{url}").hostname or "" for url in urls]
         return cls(settings.network.allow, store, clock, network=settings.network, own=servers)

@@ -90,7 +90,9 @@ def order_text(template: str, value: str | float) -> str:
         kind, digits = match[1], int(match[2] or 0)
         if kind is None or isinstance(value, str):
             return _plain(value)
-        return str(int(value)) if kind == "int" else f"{float(value)}" if kind == "float" else _plain(round(value, digits))
+        return (
+            str(int(value)) if kind == "int" else f"{float(value)}" if kind == "float" else _plain(round(value, digits))
+        )
 
     return _IN_ORDER.sub(filled, template)
 
@@ -113,7 +115,8 @@ def _inside(value: object, part: str | int) -> object:
 
 def _done(name: str, number: float | None, value: object) -> object:
     if name in ("lower", "upper", "trim"):
-        return {"lower": str.lower, "upper": str.upper, "trim": str.strip}[name](str(value))
+        text = str(value)
+        return text.lower() if name == "lower" else text.upper() if name == "upper" else text.strip()
     amount = _number(value)
     if amount is None:
         if name in ("float", "int") and number is not None:

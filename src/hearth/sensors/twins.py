@@ -1,7 +1,7 @@
 """Devices as KubeEdge's device twins: what EventBus and DeviceTwin carry on `$hw/events/device/NAMESPACE/NAME/…`.
 
-A twin has properties, each with what it is (`actual`) and what it should be (`expected`); an order writes `expected`, and
-the device's mapper answers with `actual`. A twin says neither room nor kind: the owner does, in `[[home.device]]`.
+A twin has properties, each with what it is (`actual`) and what it should be (`expected`); an order writes `expected`,
+and the device's mapper answers with `actual`. A twin says neither room nor kind: the owner does, in `[[home.device]]`.
 
 Covered: `twin/get` and its result, `twin/update` with its result and document; keys of fewer than 128 characters of
 KubeEdge's alphabet, values of fewer than 512 bytes, both ways; property names as mappers usually give them (`NAMES`).
@@ -175,7 +175,8 @@ class Twins:
         except ValidationError as error:
             fault = error.errors()[0]
             place = ".".join(map(str, fault["loc"]))[:60]
-            self._refuse(device, f"{_line(str(fault['msg']).removeprefix('Value error, '))}{f' ({place})' * bool(place)}")
+            why = _line(str(fault["msg"]).removeprefix("Value error, "))
+            self._refuse(device, f"{why} ({place})" if place else why)
             return ()
         found = [self._observed(device, key, one, at) for key, one in properties.items() if one is not None]
         return tuple(one for one in found if one is not None)
@@ -185,7 +186,7 @@ class Twins:
         quantity = NAMES.get(plain, plain.replace("-", " "))
         known = self._keys[device].setdefault(quantity, key)
         if known != key:
-            self._refuse(device, f"the properties {known!r} and {key!r} both stand for {quantity!r}; the first is taken")
+            self._refuse(device, f"{known!r} and {key!r} both stand for {quantity!r}; the first is taken")
             return None
         if said.metadata is not None:
             self._types[device, key] = said.metadata.type
@@ -198,7 +199,10 @@ class Twins:
         return Observation(device, quantity, value, at, _UNITS.get(quantity, ""))
 
     def order(
-        self, thing: str, wanted: Mapping[str, bool | float], known: Mapping[str, Reading]  # noqa: ARG002 - the seam's
+        self,
+        thing: str,
+        wanted: Mapping[str, bool | float],
+        known: Mapping[str, Reading],  # noqa: ARG002 - the seam's
     ) -> tuple[Message, ...]:
         if thing not in self._named:
             raise NotFound(f"no twin {thing!r}; there are: {', '.join(self._named) or 'none'}")

@@ -1,24 +1,28 @@
 """Lamps, heating, blinds, doors and scenes of the owner's home, switched by name.
 
-Not covered: see `tools.devices`; nothing is connected yet.
+An order to a connected device is given once: these tools are never repeated after a crash (`is_idempotent`), and
+taking one back sets the device to what it said it was before. Not covered: see `tools.devices`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from hearth.errors import NotFound, ToolError
+from hearth.errors import NotFound, ToolError, ToolTimeout
 from hearth.functions import Unit, tool
 from hearth.protocols import CallContext
-from hearth.tools.devices import Device, Devices, Known, scenes_in
+from hearth.sensors.broker import configured
+from hearth.tools.devices import Device, Devices, Known, devices_of, scenes_in
 from hearth.tools.words import folded, stems
 from hearth.types import Plain
 
 MIN_CELSIUS, MAX_CELSIUS = 5.0, 30.0
 Percent = Annotated[float, Unit("percent")]
 Celsius = Annotated[float, Unit("celsius")]
+ORDER_S = 60.0
+"""A broker is connected to, listened to and answered within this."""
 _SAID = "{name}[ ({room})]: {state}"
 
 
@@ -28,6 +32,15 @@ class SceneResult:
 
     name: str
     text: str
+    devices: list[Device]
+
+
+def _set_back(arguments: Mapping[str, object], result: Plain, call: CallContext) -> None:  # noqa: ARG001 - the seam's
+    """Connected devices become what they were; what is written down only, the journal has taken back."""
+    records = result.get("devices") if isinstance(result, dict) else result
+    if configured(call.settings.get("home", {})) is not None:
+        with devices_of(call) as devices:
+            devices.undo(records)
 
 
 def _percent(value: float, what: str) -> float:
@@ -47,7 +60,8 @@ def list_devices(call: CallContext, room: str = "") -> list[Device]:
         which lights are on
         what's there to switch in the bedroom
     """
-    return Devices(call).in_room(room)
+    with devices_of(call) as devices:
+        return devices.in_room(room)
 
 
 @tool(answer=_SAID, answer_none="No such device.")
@@ -61,11 +75,11 @@ def device_state(call: CallContext, device: str) -> list[Device]:
         is the light in the kitchen still on
         what is the heating set to
     """
-    devices = Devices(call)
-    return [devices.device(one) for one in devices.meant(device)]
+    with devices_of(call) as devices:
+        return [devices.device(one) for one in devices.meant(device)]
 
 
-@tool(effect="change", answer=_SAID)
+@tool(effect="change", answer=_SAID, is_idempotent=False, timeout_s=ORDER_S, undo=_set_back)
 def turn_on(call: CallContext, device: str) -> list[Device]:
     """Switch a lamp, plug, fan, television, radio or heating on.
 
@@ -76,11 +90,11 @@ def turn_on(call: CallContext, device: str) -> list[Device]:
         switch the coffee machine on
         lights on in the kitchen please
     """
-    devices = Devices(call)
-    return devices.put(devices.meant(device, "on"), is_on=True)
+    with devices_of(call) as devices:
+        return devices.put(devices.meant(device, "on"), is_on=True)
 
 
-@tool(effect="change", answer=_SAID)
+@tool(effect="change", answer=_SAID, is_idempotent=False, timeout_s=ORDER_S, undo=_set_back)
 def turn_off(call: CallContext, device: str) -> list[Device]:
     """Switch a lamp, plug, fan, television, radio or heating off.
 
@@ -91,11 +105,11 @@ def turn_off(call: CallContext, device: str) -> list[Device]:
         switch the telly off
         all lights off
     """
-    devices = Devices(call)
-    return devices.put(devices.meant(device, "on"), is_on=False)
+    with devices_of(call) as devices:
+        return devices.put(devices.meant(device, "on"), is_on=False)
 
 
-@tool(effect="change", answer=_SAID)
+@tool(effect="change", answer=_SAID, is_idempotent=False, timeout_s=ORDER_S, undo=_set_back)
 def set_brightness(call: CallContext, device: str, percent: Percent) -> list[Device]:
     """Dim or brighten a lamp.
 
@@ -107,11 +121,12 @@ def set_brightness(call: CallContext, device: str, percent: Percent) -> list[Dev
         set the living room lights to 60 %
         make the reading lamp half as bright, 50 percent
     """
-    devices, value = Devices(call), _percent(percent, "brightness")
-    return devices.put(devices.meant(device, "brightness"), is_on=value > 0, brightness=value)
+    value = _percent(percent, "brightness")
+    with devices_of(call) as devices:
+        return devices.put(devices.meant(device, "brightness"), is_on=value > 0, brightness=value)
 
 
-@tool(effect="change", answer=_SAID)
+@tool(effect="change", answer=_SAID, is_idempotent=False, timeout_s=ORDER_S, undo=_set_back)
 def set_temperature(call: CallContext, temperature: Celsius, device: str = "heating") -> list[Device]:
     """Set the heating of a room or of the whole home to a temperature.
 
@@ -125,12 +140,12 @@ def set_temperature(call: CallContext, temperature: Celsius, device: str = "heat
     """
     if not MIN_CELSIUS <= temperature <= MAX_CELSIUS:
         raise ToolError(f"{temperature:g} °C is not a room's temperature; expected {MIN_CELSIUS:g} to {MAX_CELSIUS:g}")
-    devices = Devices(call)
     asked = "all heating" if folded(device).strip() in ("heating", "the heating", "") else device
-    return devices.put(devices.meant(asked, "temperature"), is_on=True, temperature=round(temperature, 1))
+    with devices_of(call) as devices:
+        return devices.put(devices.meant(asked, "temperature"), is_on=True, temperature=round(temperature, 1))
 
 
-@tool(effect="change", answer=_SAID)
+@tool(effect="change", answer=_SAID, is_idempotent=False, timeout_s=ORDER_S, undo=_set_back)
 def set_volume(call: CallContext, percent: Percent, device: str = "speaker") -> list[Device]:
     """Make a speaker, radio or television louder or softer.
 
@@ -142,11 +157,12 @@ def set_volume(call: CallContext, percent: Percent, device: str = "speaker") -> 
         turn the kitchen radio down to 20 %
         television to fifty percent volume
     """
-    devices, value = Devices(call), _percent(percent, "volume")
-    return devices.put(devices.meant(device, "volume"), volume=value)
+    value = _percent(percent, "volume")
+    with devices_of(call) as devices:
+        return devices.put(devices.meant(device, "volume"), volume=value)
 
 
-@tool(effect="change", answer=_SAID)
+@tool(effect="change", answer=_SAID, is_idempotent=False, timeout_s=ORDER_S, undo=_set_back)
 def open_blinds(call: CallContext, device: str = "blinds", percent: Percent = 100.0) -> list[Device]:
     """Open blinds, shutters or curtains, whole or in part.
 
@@ -158,11 +174,12 @@ def open_blinds(call: CallContext, device: str = "blinds", percent: Percent = 10
         raise the shutters in the bedroom
         open the curtains halfway, 50 percent
     """
-    devices, value = Devices(call), _percent(percent, "opening")
-    return devices.put(_blinds(devices, device), position=value)
+    value = _percent(percent, "opening")
+    with devices_of(call) as devices:
+        return devices.put(_blinds(devices, device), position=value)
 
 
-@tool(effect="change", answer=_SAID)
+@tool(effect="change", answer=_SAID, is_idempotent=False, timeout_s=ORDER_S, undo=_set_back)
 def close_blinds(call: CallContext, device: str = "blinds") -> list[Device]:
     """Close blinds, shutters or curtains.
 
@@ -173,11 +190,11 @@ def close_blinds(call: CallContext, device: str = "blinds") -> list[Device]:
         let the shutters down in the living room
         curtains shut in the bedroom please
     """
-    devices = Devices(call)
-    return devices.put(_blinds(devices, device), position=0)
+    with devices_of(call) as devices:
+        return devices.put(_blinds(devices, device), position=0)
 
 
-@tool(effect="change", answer=_SAID)
+@tool(effect="change", answer=_SAID, is_idempotent=False, timeout_s=ORDER_S, undo=_set_back)
 def lock_door(call: CallContext, device: str = "door") -> list[Device]:
     """Lock a door, or close a garage door or gate.
 
@@ -188,11 +205,11 @@ def lock_door(call: CallContext, device: str = "door") -> list[Device]:
         lock up please
         shut the garage door
     """
-    devices = Devices(call)
-    return _put_doors(devices, device, is_locked=True)
+    with devices_of(call) as devices:
+        return _put_doors(devices, device, is_locked=True)
 
 
-@tool(effect="send", answer=_SAID)
+@tool(effect="send", answer=_SAID, is_idempotent=False, timeout_s=ORDER_S)
 def unlock_door(call: CallContext, device: str) -> list[Device]:
     """Unlock a door, or open a garage door or gate, so that people can come in.
 
@@ -205,8 +222,8 @@ def unlock_door(call: CallContext, device: str) -> list[Device]:
         open the garage door
         let the plumber in at the back door
     """
-    devices = Devices(call)
-    return _put_doors(devices, device, is_locked=False)
+    with devices_of(call) as devices:
+        return _put_doors(devices, device, is_locked=False)
 
 
 def _blinds(devices: Devices, device: str) -> list[Known]:
@@ -227,7 +244,7 @@ def _put_doors(devices: Devices, device: str, *, is_locked: bool) -> list[Device
     return devices.put(doors, position=0 if is_locked else 100)
 
 
-@tool(effect="change", answer="{text}")
+@tool(effect="change", answer="{text}", is_idempotent=False, timeout_s=ORDER_S, undo=_set_back)
 def start_scene(call: CallContext, scene: str) -> SceneResult:
     """Start a scene: several devices set as the owner laid down for an occasion.
 
@@ -244,11 +261,22 @@ def start_scene(call: CallContext, scene: str) -> SceneResult:
     if not name:
         known = ", ".join(repr(one) for one in scenes) or "none; write one as [home.scene.NAME] in hearth.toml"
         raise NotFound(f"there is no scene {scene.strip()[:100]!r}; there is: {known}")
-    devices = Devices(call)
-    done = [one for device, value in scenes[name].items() for one in _set_in_scene(devices, device, value)]
+    done: list[Device] = []
+    with devices_of(call) as devices:
+        for device, value in scenes[name].items():
+            try:
+                done += _set_in_scene(devices, device, value)
+            except ToolError as error:
+                if any(one.before for one in done):  # an order that was given cannot be rolled back
+                    raise ToolTimeout(f"{_list_said(done)} was set; then: {error}") from None
+                raise
     call.notices[:] = dict.fromkeys(call.notices)
-    said = "; ".join(f"{one.name}{f' ({one.room})' if one.room else ''}: {one.state}" for one in done)
-    return SceneResult(name, f"{name}: {said}" if said else f"{name}: nothing is laid down for it")
+    said = _list_said(done)
+    return SceneResult(name, f"{name}: {said}" if said else f"{name}: nothing is laid down for it", done)
+
+
+def _list_said(done: Sequence[Device]) -> str:
+    return "; ".join(f"{one.name}{f' ({one.room})' if one.room else ''}: {one.state}" for one in done)
 
 
 def _set_in_scene(devices: Devices, device: str, value: Plain) -> list[Device]:
