@@ -1,0 +1,117 @@
+"""`hearth edge run` and `hearth edge health`: what a device does between requests, and whether it still does."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import signal
+from pathlib import Path
+
+import click
+
+from hearth.cli.invocation import Invocation, as_json, print_json
+from hearth.terminal import clean
+
+_Seconds = click.FloatRange(min=0.01)
+
+
+def _health_file(invocation: Invocation, named: Path | None) -> Path:
+    from hearth.edge.running import HEALTH_FILE
+
+    said = named or (Path(os.environ["HEARTH_HEALTH"]) if os.environ.get("HEARTH_HEALTH") else None)
+    return said or invocation.home / HEALTH_FILE
+
+
+health_option = click.option(
+    "--health",
+    "health_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Where it says how it is (default: $HEARTH_HEALTH, else health.json in the home).",
+)
+
+
+@click.command()
+@click.option("--sync-every", type=_Seconds, default=300.0, show_default=True, metavar="SECONDS")
+@click.option("--tend-every", type=_Seconds, default=3600.0, show_default=True, metavar="SECONDS")
+@click.option("--learn-every", type=_Seconds, default=21600.0, show_default=True, metavar="SECONDS")
+@click.option(
+    "--quiet",
+    "quiet_s",
+    type=click.FloatRange(min=0),
+    default=600.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Learn only when nothing was asked for so long.",
+)
+@click.option("--init", "makes_home", is_flag=True, help="Make the home first when there is none.")
+@click.option("--once", is_flag=True, help="Each piece once, in order, then end: for a timer instead of a service.")
+@health_option
+@click.pass_obj
+def run(
+    invocation: Invocation,
+    sync_every: float,
+    tend_every: float,
+    learn_every: float,
+    quiet_s: float,
+    makes_home: bool,
+    once: bool,
+    health_file: Path | None,
+) -> int:
+    """Send and fetch, tend memory and learn, again and again, until ended.
+
+    Each piece is a command: `hearth edge sync` (where a cloud was joined), `hearth memory tend`, `hearth learn --fast`.
+    Between them the home is free; requests wait for a piece at most. SIGTERM ends it gently.
+    """
+    from hearth.edge.joining import token_file
+    from hearth.edge.running import Piece, Runner, Times
+    from hearth.errors import ConfigError
+
+    home = invocation.home
+    pieces = [
+        Piece(("edge", "sync"), sync_every, needs_file=token_file(home)),
+        Piece(("memory", "tend"), tend_every),
+        Piece(("learn", "--fast"), learn_every, needs_quiet=True, may_be=(0, 1, 6)),
+    ]
+    file = _health_file(invocation, health_file)
+
+    def say(line: str) -> None:
+        click.echo(clean(line))
+
+    runner = Runner(home, pieces, file, Times(quiet_s=quiet_s), say=say)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: runner.stop.set())
+    if not (home / "hearth.toml").exists():
+        if not makes_home:
+            raise ConfigError(f"no home in {str(home)!r}; make one with `hearth init`, or give --init")
+        first = Runner(home, [Piece(("init",), 1.0)], file, say=say, stop=runner.stop)
+        if not first.run(once=True):
+            raise ConfigError(f"no home could be made in {str(home)!r}; what `hearth init` said is above")
+    return 0 if runner.run(once=once) else 1
+
+
+@click.command()
+@click.option(
+    "--max-age",
+    "max_age_s",
+    type=_Seconds,
+    default=120.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How old its last word may be.",
+)
+@click.option("--ready", is_flag=True, help="Also whether its pieces ended without a fault that somebody must mend.")
+@health_option
+@as_json
+@click.pass_obj
+def health(invocation: Invocation, max_age_s: float, ready: bool, health_file: Path | None, as_json: bool) -> int:
+    """Say whether `hearth edge run` is well, for probes: exits with 1 when it is not."""
+    from hearth.edge.running import read_health
+
+    found = read_health(_health_file(invocation, health_file), dt.datetime.now(dt.UTC))
+    fault = found.fault(max_age_s, ready=ready)
+    if as_json:
+        print_json({"ok": not fault, "state": found.state, "age_s": round(found.age_s, 1), "fault": fault})
+    else:
+        click.echo(clean(fault or f"well: {found.state}, {found.age_s:.0f} s ago"))
+    return 1 if fault else 0
