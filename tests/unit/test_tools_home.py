@@ -192,10 +192,8 @@ def test_settings_name_devices_and_scenes() -> None:
     )
     settings = parse_settings(text, Path("hearth.toml"))
     call = make_call(settings=settings.for_tools({}))
-    assert to_plain(start_scene(call, "evening")) == {
-        "name": "evening",
-        "text": "evening: floor lamp (den): on, 30 % bright",
-    }
+    started = start_scene(call, "evening")
+    assert (started.name, started.text) == ("evening", "evening: floor lamp (den): on, 30 % bright")
     assert [(one.name, one.kind) for one in entities(settings.for_tools({})["home"])] == [
         ("den", "room"),
         ("floor lamp", "device"),

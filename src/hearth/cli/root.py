@@ -110,6 +110,7 @@ ELSEWHERE = {
     "adapters": "hearth.cli.adapters:adapters",
     "bench": "hearth.cli.benchmarks:bench",
     "correct": "hearth.cli.correcting:correct",
+    "devices": "hearth.cli.devices:devices",
     "forget": "hearth.cli.forgetting:forget",
     "learn": "hearth.cli.quarantine:learn",  # a command of it; loads the others
     "ledger": "hearth.cli.ledger:ledger",

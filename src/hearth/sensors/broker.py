@@ -2,8 +2,7 @@
 
 What is sent (log-in without the password, subscriptions, orders) is handed to the network door, which writes it down.
 The connection is driven by the thread that opened it: a permit holds for one thread only, and nothing happens between
-two calls. TLS with a verified certificate; without TLS only to this machine, or, without a password, to an address or
-name of this house.
+two calls. TLS with a verified certificate, but for what `settings` lets pass without.
 
 Covered: a packet larger than `MAX_PACKET_BYTES` (the connection is ended), more messages a second than `MAX_PER_S`
 (the rest is left out and counted), a broker that refuses the log-in or a subscription, that falls silent, or closes.
@@ -13,20 +12,18 @@ Not covered: MQTT 5, sessions that outlive the connection, wills.
 from __future__ import annotations
 
 import contextlib
-import ipaddress
 import secrets
 import selectors
 import ssl
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from hearth.errors import MissingExtraError, ToolError, ToolTimeout, TransientToolError
 from hearth.protocols import Egress, Message
-from hearth.types import Plain
+from hearth.sensors.settings import Broker
 
 if TYPE_CHECKING:
     from paho.mqtt.client import Client
@@ -38,58 +35,6 @@ KEEPALIVE_S = 30
 MAX_PACKET_BYTES = 65_536
 MAX_PER_S = 500
 MAX_WAITING = 5_000
-_LOCAL_ENDINGS = (".local", ".localhost", ".lan", ".home", ".home.arpa", ".internal")
-
-
-@dataclass(frozen=True, slots=True)
-class Broker:
-    """A broker as configured under `[home.mqtt]`."""
-
-    host: str
-    port: int = 8883
-    security: str = "tls"
-    username: str = ""
-    password: str = field(default="", repr=False)
-
-    def __str__(self) -> str:
-        return f"the MQTT broker {self.host}:{self.port}"
-
-
-def configured(home: Mapping[str, Plain]) -> Broker | None:
-    """The broker under `mqtt` of the table `[home]`, or None.
-
-    Raises:
-        ToolError: It would carry a password, or orders, where others can read or write them.
-    """
-    table = home.get("mqtt")
-    if not isinstance(table, Mapping) or not table.get("host"):
-        return None
-    security, port = str(table.get("security") or "tls"), table.get("port")
-    password = str(table.get("password") or "")
-    default_port = 8883 if security == "tls" else 1883
-    broker = Broker(
-        str(table["host"]),
-        port if isinstance(port, int) and port else default_port,
-        *(security, str(table.get("username") or ""), password),
-    )
-    if security == "none" and not _is_this_machine(broker.host) and (password or not _is_of_this_house(broker.host)):
-        why = "everybody in the house could read the password" if password else "anybody on the way could switch things"
-        raise ToolError(f'security = "none" under [home.mqtt] is not for {broker.host!r}: {why}; write "tls"')
-    return broker
-
-
-def _is_this_machine(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def _is_of_this_house(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_private
-    except ValueError:
-        return "." not in host or host.lower().endswith(_LOCAL_ENDINGS)
 
 
 class Session:

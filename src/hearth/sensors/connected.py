@@ -16,13 +16,13 @@ import datetime as dt
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal, TypeAlias, cast
 
 from hearth.errors import NotFound, TransientToolError
 from hearth.protocols import Egress, Message, Observation, Reading, Sensor, Thing
-from hearth.sensors.broker import Broker, Session, connected
+from hearth.sensors.broker import Session, connected
 from hearth.sensors.homeassistant import HomeAssistant
+from hearth.sensors.settings import Broker, Settings
 from hearth.sensors.twins import DEVICE, Named, Twins
 from hearth.types import Plain
 
@@ -35,15 +35,6 @@ CLOSE_ENOUGH = 1.5
 """Things round percents to their own steps."""
 Outcome: TypeAlias = Literal["confirmed", "silent", "unknown"]
 """`silent`: it was told, and says nothing back by its nature; `unknown`: it should have said, and did not in time."""
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What `[home.mqtt]` says beside the broker."""
-
-    prefix: str = "homeassistant"
-    is_discovering: bool = True
-    confirm_s: float = 5.0
 
 
 def sensors_of(home: Mapping[str, Plain], settings: Settings) -> tuple[Sensor, ...]:
@@ -61,19 +52,6 @@ def sensors_of(home: Mapping[str, Plain], settings: Settings) -> tuple[Sensor, .
     if named:
         found.append(Twins(named))
     return tuple(found)
-
-
-def settings_of(home: Mapping[str, Plain]) -> Settings:
-    """Of the table `[home]`."""
-    table = home.get("mqtt")
-    if not isinstance(table, Mapping):
-        return Settings()
-    prefix, confirm_s = table.get("discovery_prefix"), table.get("confirm_s")
-    return Settings(
-        str(prefix or "homeassistant"),
-        table.get("discover") is not False,
-        float(confirm_s) if isinstance(confirm_s, int | float) else 5.0,
-    )
 
 
 @contextlib.contextmanager

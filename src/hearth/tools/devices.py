@@ -18,14 +18,16 @@ import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NewType, cast, get_args
+from typing import TYPE_CHECKING, Literal, NewType, cast, get_args
 
 from hearth.errors import Ambiguous, MissingExtraError, NotFound, ToolError, ToolTimeout, TransientToolError
 from hearth.protocols import CallContext, Observation, Reading, Thing
-from hearth.sensors.broker import Broker, configured
-from hearth.sensors.connected import Connected, opened, sensors_of, settings_of
+from hearth.sensors.settings import Broker, configured, settings_of
 from hearth.tools.words import folded, stems
 from hearth.types import Entity, Plain
+
+if TYPE_CHECKING:
+    from hearth.sensors.connected import Connected
 
 STATE_FILE = "home/devices.json"
 NOT_CONNECTED = "Written down only: no device is connected yet, so switch it by hand"
@@ -132,6 +134,8 @@ def devices_of(call: CallContext) -> Iterator[Devices]:
 
 def connected_home(call: CallContext, broker: Broker) -> contextlib.AbstractContextManager[Connected]:
     """What is on the home's broker. Raises (on entry): As `sensors.broker.connected`."""
+    from hearth.sensors.connected import opened, sensors_of  # its checks take 0.1 s to load; most homes have no broker
+
     home = call.settings.get("home", {})
     sensors = sensors_of(home, settings_of(home))
     zone = call.now.tzinfo
@@ -162,6 +166,9 @@ class Devices:
         self._states = self._read()
 
     # ── Which ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def in_home(self) -> list[Known]:
+        return list(self._all)
 
     def in_room(self, room: str) -> list[Device]:
         """Those of a room, or all. Raises: NotFound: names the rooms."""

@@ -13,7 +13,7 @@ from typing import Annotated
 from hearth.errors import NotFound, ToolError, ToolTimeout
 from hearth.functions import Unit, tool
 from hearth.protocols import CallContext
-from hearth.sensors.broker import configured
+from hearth.sensors.settings import configured
 from hearth.tools.devices import Device, Devices, Known, devices_of, scenes_in
 from hearth.tools.words import folded, stems
 from hearth.types import Plain

@@ -1,0 +1,89 @@
+"""What `[home.mqtt]` says, checked: which broker, and how it is spoken with.
+
+Covered: TLS everywhere, but for this machine, and, without a password, for an address or name of this house.
+Not covered: whether the host may be reached: that is the network door's to say.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from hearth.errors import ToolError
+from hearth.types import Plain
+
+_LOCAL_ENDINGS = (".local", ".localhost", ".lan", ".home", ".home.arpa", ".internal")
+
+
+@dataclass(frozen=True, slots=True)
+class Broker:
+    """A broker as configured under `[home.mqtt]`."""
+
+    host: str
+    port: int = 8883
+    security: str = "tls"
+    username: str = ""
+    password: str = field(default="", repr=False)
+
+    def __str__(self) -> str:
+        return f"the MQTT broker {self.host}:{self.port}"
+
+
+def configured(home: Mapping[str, Plain]) -> Broker | None:
+    """The broker under `mqtt` of the table `[home]`, or None.
+
+    Raises:
+        ToolError: It would carry a password, or orders, where others can read or write them.
+    """
+    table = home.get("mqtt")
+    if not isinstance(table, Mapping) or not table.get("host"):
+        return None
+    security, port = str(table.get("security") or "tls"), table.get("port")
+    password = str(table.get("password") or "")
+    default_port = 8883 if security == "tls" else 1883
+    broker = Broker(
+        str(table["host"]),
+        port if isinstance(port, int) and port else default_port,
+        *(security, str(table.get("username") or ""), password),
+    )
+    if security == "none" and not _is_this_machine(broker.host) and (password or not _is_of_this_house(broker.host)):
+        why = "everybody in the house could read the password" if password else "anybody on the way could switch things"
+        raise ToolError(f'security = "none" under [home.mqtt] is not for {broker.host!r}: {why}; write "tls"')
+    return broker
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What `[home.mqtt]` says beside the broker."""
+
+    prefix: str = "homeassistant"
+    is_discovering: bool = True
+    confirm_s: float = 5.0
+
+
+def settings_of(home: Mapping[str, Plain]) -> Settings:
+    """Of the table `[home]`."""
+    table = home.get("mqtt")
+    if not isinstance(table, Mapping):
+        return Settings()
+    prefix, confirm_s = table.get("discovery_prefix"), table.get("confirm_s")
+    return Settings(
+        str(prefix or "homeassistant"),
+        table.get("discover") is not False,
+        float(confirm_s) if isinstance(confirm_s, int | float) else 5.0,
+    )
+
+
+def _is_this_machine(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _is_of_this_house(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_private
+    except ValueError:
+        return "." not in host or host.lower().endswith(_LOCAL_ENDINGS)
