@@ -495,12 +495,13 @@ class Agent:
 
                 assert settings.models.language is not None
                 language = planner_of(model, encoder, settings.models.language.samples)
+            teacher = _cloud(settings, home, store, egress, environ, stack) or language
             return cls(
                 home=home,
                 settings=settings,
                 store=store,
                 tools=tools,
-                planner=cascade_of(settings, home, store, recall, language, encoder, config.cache_folder(environ)),
+                planner=cascade_of(settings, home, store, recall, teacher, encoder, config.cache_folder(environ)),
                 encoder=encoder,
                 recall=recall,
                 model=model,
@@ -522,6 +523,20 @@ def _language_model(
     from hearth.guard.masked_model import open_masked  # most starts need none of it
 
     return open_masked(chosen, settings, home, Folder(home / "owner", store).for_call(""), egress, environ)
+
+
+def _cloud(
+    settings: Settings, home: Path, store: Store, egress: Egress, environ: Mapping[str, str], resources: ExitStack
+) -> Planner | None:
+    """The cloud this home joined, where the owner lets it teach; it goes before a language model."""
+    if not settings.edge.teaches:
+        return None
+    from hearth.edge.teaching import open_teacher  # as above
+
+    teacher = open_teacher(store, home, settings, egress, Folder(home / "owner", store).for_call(""), environ)
+    if teacher is not None:
+        resources.callback(teacher.close)
+    return teacher
 
 
 def _words_answers(model: LanguageModel, settings: Settings) -> bool:

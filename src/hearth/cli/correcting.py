@@ -182,13 +182,22 @@ def gather(
 def _teacher(
     state: State, folder: Path, settings: Settings, encoder: Encoder, context: Context, recorded: Path | None
 ) -> Iterator[Teacher | None]:
-    """The file, else the model in [models.teacher], else the one in [models.language], each after what the owner taught
-    for the same words; None without any."""
+    """The file, else the model in [models.teacher], else the cloud that was joined where [edge] lets it teach, else the
+    model in [models.language], each after what the owner taught for the same words; None without any."""
     import datetime as dt
 
+    from hearth.edge.teaching import open_teacher
     from hearth.guard.egress import Egress
     from hearth.guard.masked_model import MaskedModel, leaves_device, open_masked
-    from hearth.learn.teacher import Budget, EndpointTeacher, FirstOf, Limits, OwnerTeacher, RecordedTeacher
+    from hearth.learn.teacher import (
+        Budget,
+        EndpointTeacher,
+        FirstOf,
+        Limits,
+        MeteredTeacher,
+        OwnerTeacher,
+        RecordedTeacher,
+    )
     from hearth.models.remote import RemoteModel
     from hearth.types import Context
     from hearth.workspace import Folder
@@ -201,24 +210,30 @@ def _teacher(
     if recorded is not None:
         yield FirstOf([owner, RecordedTeacher(recorded)])
         return
-    if chosen is None:
-        yield None
-        return
     said, zone = settings.learning, settings.zone()
 
     def clock() -> dt.datetime:
         return dt.datetime.now(zone)
 
-    where = "[models.teacher]" if settings.models.teacher else "[models.language]"
     egress = Egress.from_settings(settings, state.store, clock)
     home = Folder(folder / "owner", state.store).for_call("")
-    model = open_masked(chosen, settings, folder, home, egress, os.environ, where=where, reason="teacher")
     limits = Limits(
         said.questions_per_day,
         said.tokens_per_day,
         said.usd_per_day,
         usd_per_million_tokens=said.usd_per_million_tokens,
     )
+    if settings.models.teacher is None:
+        cloud = open_teacher(state.store, folder, settings, egress, home, os.environ, context)
+        if cloud is not None:
+            with contextlib.closing(cloud):
+                yield FirstOf([owner, MeteredTeacher(cloud, Budget(state.store, cloud.name, limits, clock))])
+            return
+    if chosen is None:
+        yield None
+        return
+    where = "[models.teacher]" if settings.models.teacher else "[models.language]"
+    model = open_masked(chosen, settings, folder, home, egress, os.environ, where=where, reason="teacher")
     budget = Budget(state.store, f"{chosen.kind}:{chosen.base_url or chosen.path} {chosen.model}", limits, clock)
     with contextlib.ExitStack() as stack:
         if isinstance(model, RemoteModel | MaskedModel):

@@ -23,6 +23,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
+from hearth.edge.outbox import note_demonstrations
 from hearth.errors import Cycle, PlanError, PlanTooLong, RequestError, StoreError, UnknownTool
 from hearth.guard.quoting import INJECTION
 from hearth.plan_format import demonstration_from_json, plan_from_json, plan_to_json
@@ -479,7 +480,8 @@ def _values(entry: Entry) -> tuple[object, ...]:
 
 
 def keep(cursor: sqlite3.Cursor, entries: Iterable[Entry], version: int | None) -> None:
-    """Write into `demonstration`; another content of the same id is set aside as replaced."""
+    """Write into `demonstration`; another content of the same id is set aside as replaced. What is the owner's is noted
+    in the outbox, where a cloud was joined."""
     for entry in entries:
         old = cursor.execute("SELECT * FROM demonstration WHERE id=?", (entry.id,)).fetchone()
         digest = entry_of(old).digest if old is not None else ""
@@ -496,6 +498,8 @@ def keep(cursor: sqlite3.Cursor, entries: Iterable[Entry], version: int | None) 
                 f"INSERT INTO demonstration ({_COLUMNS}, version) VALUES ({_MARKS}, ?)",  # noqa: S608 - constants
                 (*_values(entry), version),
             )
+            now = dt.datetime.now(dt.UTC)
+            note_demonstrations(cursor, [(entry.id, entry.digest, entry.demonstration.source)], now)
         cursor.execute("DELETE FROM set_aside WHERE id=? AND digest=?", (entry.id, entry.digest))
 
 

@@ -158,9 +158,8 @@ def judge(
         return verdict("question", "it was asked again and planned otherwise")
     if now - episode.request.now < settled_after:
         return verdict("waiting", "it may still be taken back or corrected")
-    return verdict(
-        "teacher" if plan.planner.startswith(("language:", "compact:")) else "success", "it was done and stood"
-    )
+    is_taught = plan.planner.startswith(("language:", "compact:", "cloud:"))
+    return verdict("teacher" if is_taught else "success", "it was done and stood")
 
 
 def _strange(plan: Plan, tools: Mapping[str, ToolSpec]) -> str:

@@ -7,7 +7,7 @@ one of any other kind says that this teacher has no answer, and why: nothing is 
 * `EndpointTeacher` asks any language model, within a budget that outlives the process.
 * `RecordedTeacher` reads a file; `OwnerTeacher` gives the owner's corrections, `SuccessTeacher` what was done and
   stood.
-* `FirstOf` asks several in turn.
+* `MeteredTeacher` holds any other to the budget; `FirstOf` asks several in turn.
 
 Covered: prose, nothing, unknown tools, cycles, oversized and contradicting answers, a model that cannot be reached, a
 budget that is spent, a process that is killed between question and answer (it counts as asked). Not covered: whether a
@@ -373,6 +373,29 @@ def _considered(
         ((names, n / total) for names, n in shares.items() if names != chosen and n), key=lambda one: -one[1]
     )
     return ((chosen, mine / total), *others) if others and mine else ()
+
+
+class MeteredTeacher:
+    """A `protocols.Teacher` whose every question is counted against a budget before it is asked."""
+
+    def __init__(self, teacher: Teacher, budget: Budget) -> None:
+        """`teacher` may count its last answer's tokens in `n_tokens`."""
+        self.name = teacher.name
+        self._teacher = teacher
+        self._budget = budget
+
+    def label(self, requests: Iterable[Request], tools: Mapping[str, ToolSpec]) -> Iterator[Plan | Refusal]:
+        """See the module."""
+        for request in requests:
+            try:
+                taken = self._budget.take(len(request.text) // _CHARACTERS_PER_TOKEN + 1)
+            except BudgetSpent as error:
+                yield _no_answer(str(error))
+                continue
+            answer = next(iter(self._teacher.label([request], tools)))
+            if answer.planner:
+                self._budget.correct(taken, getattr(self._teacher, "n_tokens", 0) or taken.n_tokens)
+            yield answer
 
 
 class FirstOf:
