@@ -32,8 +32,10 @@ Whole: TypeAlias = NDArray[np.int64]
 PairLink: TypeAlias = tuple[str, str, bool, bool]
 """Two tools of one plan: whether the second stands right behind the first, whether it uses its result."""
 
-MOST_LENGTH = 1.5
-"""Of a row of features, squared, in units of UNIT²; longer rows are left out, so that none counts for more."""
+MOST_LENGTH = 2.0
+"""Of a row of features, squared, in units of UNIT²."""
+MOST_STEPS, MOST_CLAUSES = 12, 8
+"""Demonstrations with longer rows, more steps or more clauses are left out of sums: so none counts for more."""
 LARGEST = 2**52
 """Sums stay below this: float64 holds them exactly."""
 
@@ -131,6 +133,8 @@ class Statistics:
     clause: Sums
     sequences: Mapping[tuple[str, ...], int] = field(default_factory=dict)
     links: Mapping[PairLink, int] = field(default_factory=dict)
+    is_noisy: bool = False
+    """Noise was added: the sums are near what demonstrations have, and no longer tied to each other."""
 
     @property
     def fingerprint(self) -> str:
@@ -169,6 +173,7 @@ class Statistics:
             clause=self.clause.plus(other.clause, sign),
             sequences={name: n for name, n in sorted(sequences.items()) if n},
             links={link: n for link, n in sorted(links.items()) if n},
+            is_noisy=self.is_noisy or other.is_noisy,
         )
 
     def minus(self, other: Statistics) -> Statistics:
@@ -225,15 +230,19 @@ def summed(
         most: At most so many demonstrations, chosen by lot from their ids: what one edge may count for.
     """
     allowed = frozenset(public)
-    ids = sorted((id for id, one in taught.items() if allowed.issuperset(one.sequence)), key=digest)
+    ids = sorted(
+        (id for id, one in taught.items() if _is_bounded(one) and allowed.issuperset(one.sequence)), key=digest
+    )
     chosen = [taught[id] for id in ids]
     rows = reader.text_features([one.reading for one in chosen]) if chosen else np.zeros((0, reader.n_text_features))
-    is_short = (rows.astype(np.float64) ** 2).sum(axis=1) <= MOST_LENGTH * UNIT**2
-    kept = np.flatnonzero(is_short)[:most]
-    chosen, rows = [chosen[k] for k in kept], rows[kept]
-    text = _sums(rows, [list(targets_of(one.sequence)) for one in chosen])
     n_clause = reader.options.n_clause
     clauses = reader.clause_features([one.reading for one in chosen]) if chosen else np.zeros((0, n_clause))
+    owner = np.repeat(np.arange(len(chosen)), [len(one.clause_tools) for one in chosen])
+    is_long = _length(rows) > MOST_LENGTH
+    is_long[owner[_length(clauses) > MOST_LENGTH]] = True
+    kept = np.flatnonzero(~is_long)[:most]
+    chosen, rows, clauses = [chosen[k] for k in kept], rows[kept], clauses[np.isin(owner, kept)]
+    text = _sums(rows, [list(targets_of(one.sequence)) for one in chosen])
     clause = _sums(clauses, [tools for one in chosen for tools in one.clause_tools])
     links: Counter[PairLink] = Counter()
     for one in chosen:
@@ -249,6 +258,15 @@ def summed(
         dict(sorted(Counter(one.sequence for one in chosen).items())),
         dict(sorted(links.items())),
     )
+
+
+def _is_bounded(one: Taught) -> bool:
+    return len(one.sequence) <= MOST_STEPS and len(one.clause_tools) <= MOST_CLAUSES
+
+
+def _length(rows: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Squared, in units of UNIT²."""
+    return np.asarray((rows.astype(np.float64) ** 2).sum(axis=1) / UNIT**2, dtype=np.float64)
 
 
 def pair_links(one: Taught) -> list[PairLink]:

@@ -25,15 +25,22 @@ from hearth.errors import StatisticsError
 from hearth.models.features import UNIT
 from hearth.planning.candidates import ENDS, steps_of
 from hearth.planning.reading import ReadingOptions
-from hearth.planning.statistics import LARGEST, MOST_LENGTH, Statistics, Sums, Whole, upper_place
+from hearth.planning.statistics import (
+    LARGEST,
+    MOST_CLAUSES,
+    MOST_LENGTH,
+    MOST_STEPS,
+    Statistics,
+    Sums,
+    Whole,
+    upper_place,
+)
 
 MAGIC = b"HRTHSTAT"
 FORMAT_VERSION = 1
 MOST_HEADER_BYTES = 4 * 2**20
 MOST_RAW_BYTES = 192 * 2**20
 """Of all parts unpacked; the largest profile has 60 MB."""
-MOST_STEPS = 32
-"""Of a sequence of tools."""
 _START = struct.Struct("<8sI")
 _TYPES: dict[str, type[np.signedinteger]] = {"i1": np.int8, "i2": np.int16, "i4": np.int32, "i8": np.int64}
 _PARTS = ("text gram", "text moments", "text mass", "clause gram", "clause moments", "clause mass")
@@ -63,6 +70,7 @@ class _Header(_Strict):
     n_clause: _Size
     seed: Annotated[int, Field(ge=0, lt=2**32)]
     is_nested: bool
+    is_noisy: bool
     n_edges: _Count
     n_demonstrations: _Count
     n_clauses: _Count
@@ -89,7 +97,7 @@ def encode(statistics: Statistics) -> bytes:
     header = _Header(
         version=1,
         encoder=s.encoder, n_inputs=s.n_inputs, n_random=o.n_random, n_words=o.n_words, n_clause=o.n_clause,
-        seed=o.seed, is_nested=o.is_nested,
+        seed=o.seed, is_nested=o.is_nested, is_noisy=s.is_noisy,
         n_edges=s.n_edges, n_demonstrations=s.n_demonstrations, n_clauses=s.clause.n_rows,
         tools=tools,
         outputs=[_listed(output, place) for output in s.text.outputs],
@@ -192,6 +200,7 @@ def _built(header: _Header, reading: ReadingOptions, arrays: list[Whole] | None)
         Sums(clause_outputs, header.n_clauses, *arrays[3:]),
         {tuple(tools[tool] for tool in sequence): n for sequence, n in header.sequences},
         {(tools[a], tools[b], is_next, is_used): n for a, b, is_next, is_used, n in header.links},
+        header.is_noisy,
     )
 
 
@@ -249,6 +258,7 @@ def faults_of(statistics: Statistics) -> Iterator[str]:
 
     Covered: names twice or without counts; counts that do not add up; lengths; Cauchy-Schwarz for every entry of A and
     B; and that each demonstration has one beginning, one end and one number of steps, which ties columns of B together.
+    Of sums with noise, sizes and names alone.
     Not covered: whether A is positive semidefinite (`cloud.merging` sees that), whether plans are right.
     """
     s = statistics
@@ -261,12 +271,16 @@ def faults_of(statistics: Statistics) -> Iterator[str]:
             yield "a number is larger than can be added exactly"
             return
     yield from _count_faults(s)
-    for name, sums, length in (("text", s.text, MOST_LENGTH), ("clause", s.clause, 4 * MOST_LENGTH)):
+    if s.is_noisy:
+        return
+    if s.clause.n_rows > MOST_CLAUSES * n:
+        yield f"there are more than {MOST_CLAUSES} clauses to a demonstration"
+    for name, sums in (("text", s.text), ("clause", s.clause)):
         diagonal = sums.gram[upper_place(sums.n_features)].astype(np.float64)
         if (diagonal < 0).any():
             yield f"a sum of squares of the {name}s is negative"
             return
-        if diagonal.sum() > length * UNIT**2 * sums.n_rows:
+        if diagonal.sum() > MOST_LENGTH * UNIT**2 * sums.n_rows:
             yield f"the {name}s are longer than {sums.n_rows} rows can be"
         if (sums.mass < 1).any() or (sums.mass > sums.n_rows).any():
             yield f"an output of the {name}s is wanted by fewer than one row or by more than there are"
@@ -287,6 +301,8 @@ def _count_faults(s: Statistics) -> Iterator[str]:
         return
     if any(n < 1 for n in (*s.sequences.values(), *s.links.values())):
         yield "a count is not positive"
+    if s.is_noisy:
+        return
     if sum(s.sequences.values()) != s.n_demonstrations:
         yield "there are not as many sequences as demonstrations"
     counts: dict[str, int] = {}
