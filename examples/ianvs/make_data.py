@@ -1,7 +1,8 @@
 """Write `data/`: two owners of Q2A as Ianvs reads them, the tools on offer, and what a teacher answered.
 
 `python examples/ianvs/make_data.py` exports the split `stream` for learning and `dev` for asking; `test` is left alone.
-A line has `question` and `answer`, each a JSON text; together they are a line of the plan format. With `--teacher` a
+A line has `question` and `answer`, each a JSON text; together they are a line of the plan format. The answer also says
+whose home it is right in and what is private in the question (contacts' names, addresses, numbers). With `--teacher` a
 student that was taught everything shipped and every owner's stream answers the questions of `dev` (some minutes) and is
 put on record.
 """
@@ -9,18 +10,25 @@ put on record.
 from __future__ import annotations
 
 import argparse
+import datetime as dt
 import json
+import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from hearth.bench.guard_world import Contact
 from hearth.bench.q2a import OWNERS, Sample, read_owner
-from hearth.bench.q2a_world import read_world
+from hearth.bench.q2a_world import World, read_world
+from hearth.config import Settings
+from hearth.guard.owner_names import gathered
 from hearth.plan_format import plan_to_json, tool_to_json
 from hearth.types import Context, Plain, Plan
 
 DATA = Path(__file__).resolve().parent / "data"
 SHOWN = ("mara", "tomas")
+NOW = dt.datetime(2026, 9, 7, tzinfo=dt.UTC)
+"""The week of the first instructions: contacts are the same in all."""
 PLAN = ("task_steps", "task_nodes", "task_links")
 
 
@@ -33,8 +41,31 @@ def asked(sample: Sample) -> dict[str, Plain]:
     return {"id": sample.id, "user_request": sample.request.text, "now": sample.request.now.isoformat()}
 
 
-def exported(sample: Sample) -> dict[str, str]:
+def private_words(world: World) -> list[str]:
+    """What must not leave of an owner's contacts: names, addresses and numbers, and of people each name alone.
+
+    A contact is a person where their address at home says one of their names ("ruth.hale@…"). Found without the guard's
+    own reading of names, which is what is measured with it.
+    """
+    found = [world.file.owner.name, world.file.owner.email, *world.file.owner.name.split()]
+    for contact in (record for record in world.file.records if isinstance(record, Contact)):
+        found += [contact.name, contact.email, contact.phone]
+        roles = " ".join(name for name in contact.nicknames if name.startswith("the ")).split()
+        words = [w for w in re.findall(r"[^\W\d_]+", contact.name) if len(w) > 2 and w.lower() not in roles]
+        told = [word for word in words if word.lower() in contact.email.partition("@")[0].lower()]
+        found += words if told and len(words) == 2 else told
+    return sorted(set(filter(None, found)))
+
+
+def private_in(text: str, words: Iterable[str]) -> list[str]:
+    """Those that a text says, large or small; of two of which one holds the other, both."""
+    return [word for word in words if re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text, re.I)]
+
+
+def exported(sample: Sample, words: Iterable[str]) -> dict[str, str]:
+    where = {"owner": sample.owner, "now": sample.request.now.isoformat()}
     answer = {key: sample.line.get(key, []) for key in PLAN}
+    answer |= {**where, "private": private_in(sample.request.text, words)}
     return {
         "question": json.dumps(asked(sample), ensure_ascii=False),
         "answer": json.dumps(answer, ensure_ascii=False),
@@ -71,9 +102,13 @@ def main() -> None:
     nodes = [tool_to_json(spec) for spec in read_world(SHOWN[0]).specs.values()]
     (DATA / "tools.json").write_text(json.dumps({"nodes": nodes}, indent=1) + "\n")
     for owner in SHOWN:
-        samples = read_owner(owner)
+        samples, world = read_owner(owner), read_world(owner)
+        words = private_words(world)
         for split in ("stream", "dev"):
-            write_lines(f"{owner}_{split}.jsonl", (exported(s) for s in samples if s.split == split))
+            write_lines(f"{owner}_{split}.jsonl", (exported(s, words) for s in samples if s.split == split))
+        own = gathered(world.workspace(NOW), Settings())
+        names = [[name.text, name.kind] for name in own]
+        (DATA / f"{owner}_names.json").write_text(json.dumps(names, ensure_ascii=False, indent=0) + "\n")
     if options.teacher:
         record_teacher()
 

@@ -75,10 +75,21 @@ def test_the_router_sends_what_the_student_is_unsure_of(folder: Path, monkeypatc
     asked = [line["question"] for _, line in read_jsonl(folder / "data" / "mara_dev.jsonl")]
     lines = [json.dumps({**json.loads(q), **json.loads(a)}) for q, a in zip(asked, right)]
     (folder / "data" / "teacher.jsonl").write_text("\n".join(lines))  # one who is always right
-    taught, alone = ranking(folder, "jointinference", monkeypatch)
-    assert (taught["hard_example_mining-threshold"], taught["cloud_share"], taught["exact"]) == ("1.1", "1.0", "1.0")
-    assert (alone["hard_example_mining-threshold"], alone["cloud_share"]) == ("0.0", "0.0")
+    rows = ranking(folder, "jointinference", monkeypatch)
+    taught, alone, unmasked = (
+        next(row for row in rows if (row["algorithm"], row["hard_example_mining-threshold"]) == chosen)
+        for chosen in (("edge_and_teacher", "1.1"), ("edge_and_teacher", "0.0"), ("unmasked", "1.1"))
+    )
+    for row in (taught, unmasked):
+        assert (row["cloud_calls"], row["exact"], row["executed"]) == ("1.0", "1.0", "1.0")
+        assert float(row["tokens"]) > float(row["bytes_out"]) / 10 > 5
+    assert (alone["cloud_calls"], alone["tokens"], alone["bytes_out"], alone["privacy_leak"]) == ("0.0",) * 4
+    assert (taught["privacy_leak"], unmasked["privacy_leak"]) == ("0.0", "1.0")
     assert float(alone["node_f1"]) < float(taught["node_f1"])
+    assert 0 < float(alone["latency_p50_ms"]) <= float(alone["latency_p95_ms"])
+    lines = [line for _, line in read_jsonl(Path(unmasked["url"]) / "predictions.jsonl")]
+    sent = [line["usage"]["sent"][0] for line in lines]
+    assert [json.loads(text)["user_request"] for text in sent] == [json.loads(q)["user_request"] for q in asked]
 
 
 def test_over_time_each_round_is_judged_on_all(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,30 +1,39 @@
 """Joint inference: the student on the device, a teacher in the cloud, and who decides between the two.
 
-The teacher is on record: nothing is sent anywhere. Both answer as Ianvs' own language models do, with `completion`,
-`usage` and `prediction`, so that metrics written for those read them too.
+The teacher is on record: nothing is sent anywhere. What would be sent to it is made all the same, masked or as it was
+said, and measured: `usage` has the tokens, the bytes and the text, as `hearth.bench.system` reads them. Both answer as
+Ianvs' own language models do, with `completion`, `usage` and `prediction`, so that metrics written for those read them.
 """
 
 from __future__ import annotations
 
+import functools
+import json
 import os
 from collections.abc import Mapping
 from typing import Any
 
 from sedna.common.class_factory import ClassFactory, ClassType
 
+from hearth.bench.system import Usage
+from hearth.guard.mask import Masker
+from hearth.guard.owner_names import OwnerNames, OwnName
 from hearth.learn.teacher import RecordedTeacher
+from hearth.models.adapted import load_tokenizer
 from hearth.plan_format import read_jsonl
 from hearth.protocols import Planner
 from hearth.types import Context, Plan, Refusal
-from hearth_plans import DATA, answer_of, demonstrations_of, request_of, tools
+from hearth_plans import AT_HOME, DATA, Meter, answer_of, demonstrations_of, request_of, tools
 from hearth_student import sureness_of, taught_planner
 
+tokenizer = functools.cache(load_tokenizer)
 
-def replied(found: Plan | Refusal) -> dict[str, Any]:
-    """An answer with how sure it is."""
-    text = answer_of(found)
-    usage = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
-    return {"completion": text, "prediction": text, "confidence": sureness_of(found), "usage": usage}
+
+def replied(found: Plan | Refusal, usage: Usage) -> dict[str, Any]:
+    """An answer with how sure it is, and what it cost."""
+    text, cost = answer_of(found), usage.document()
+    cost["total_tokens"] = usage.tokens or 0
+    return {"completion": text, "prediction": text, "confidence": sureness_of(found), "usage": cost}
 
 
 @ClassFactory.register(ClassType.GENERAL, alias="HearthEdge")
@@ -46,7 +55,9 @@ class HearthEdge:
         if self._planner is None:
             self.load()
         assert self._planner is not None
-        return replied(self._planner.plan(request_of(data), Context(), tools()))
+        meter = Meter()
+        found = self._planner.plan(request_of(data), Context(), tools())
+        return replied(found, meter.read(AT_HOME))
 
     def cleanup(self) -> None:
         self._planner = None
@@ -54,14 +65,35 @@ class HearthEdge:
 
 @ClassFactory.register(ClassType.GENERAL, alias="HearthTeacher")
 class HearthTeacher:
-    """A teacher whose answers were written down before (`make_data.py --teacher`)."""
+    """A teacher whose answers were written down before (`make_data.py --teacher`): it hears nothing."""
 
-    def __init__(self, record: str = "teacher.jsonl") -> None:
+    def __init__(self, record: str = "teacher.jsonl", masks: str = "names", names: str = "mara_names.json") -> None:
+        """Nothing is opened but the record.
+
+        Args:
+            masks: What is replaced in what would be sent: `names` (the owner's own, and whatever has the form of an
+                address or number) or `nothing`.
+            names: The owner's, from contacts and calendar.
+        """
+        if masks not in ("names", "nothing"):
+            raise ValueError(f"masks is {masks!r}; expected names or nothing")
         self._teacher = RecordedTeacher(DATA / record)
+        own = [OwnName(text, kind) for text, kind in json.loads((DATA / names).read_text())]
+        self._masker = Masker(names=OwnerNames(own)) if masks == "names" else None
 
     def inference(self, data: str, **kwargs: Any) -> dict[str, Any]:
-        (found,) = self._teacher.label([request_of(data)], tools())
-        return replied(found)
+        meter, request = Meter(), request_of(data)
+        text = self._masker.mask(request.text).text if self._masker else request.text
+        sent = json.dumps({"user_request": text, "now": request.now.isoformat()}, ensure_ascii=False)
+        (found,) = self._teacher.label([request], tools())
+        usage = Usage(
+            prompt_tokens=len(tokenizer().encode(sent).ids),
+            completion_tokens=len(tokenizer().encode(answer_of(found)).ids),
+            cloud_calls=1,
+            bytes_out=len(sent.encode()),
+            sent=(sent,),
+        )
+        return replied(found, meter.read(usage))
 
     def cleanup(self) -> None:
         """Nothing is open."""

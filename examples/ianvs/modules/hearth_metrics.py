@@ -15,6 +15,7 @@ from hearth.bench.arguments import argument_scores
 from hearth.bench.datasets import gold_of, graph_of
 from hearth.bench.metrics import is_accurate, plan_scores
 from hearth.bench.suites.q2a import is_same
+from hearth.bench.system import NotMeasured, measure_system
 from hearth.types import Plan
 from hearth_plans import plan_of, tools
 
@@ -77,3 +78,63 @@ def accuracy(y_true: Sequence[str], y_pred: Sequence[Any]) -> float:
 def cloud_share(y_true: Sequence[str], y_pred: Sequence[Any]) -> float:
     """How many requests went to the cloud?"""
     return round(sum(bool(item[0]) for item in y_pred) / len(y_true), 4)
+
+
+# ── What it cost, and what it did ─────────────────────────────────────────────────────────────────────────
+
+
+def measured(name: str, y_true: Sequence[str], y_pred: Sequence[Any]) -> float:
+    """A measure of `hearth.bench.system`; what cannot be told is no number, and says why."""
+    found = measure_system(name, y_true, y_pred)
+    if isinstance(found, NotMeasured):
+        print(f"{name} is not measured: {found.reason}")
+        return found
+    return round(found, 4)
+
+
+@ClassFactory.register(ClassType.GENERAL, alias="executed")
+def executed(y_true: Sequence[str], y_pred: Sequence[Any]) -> float:
+    """Does the plan, run in the owner's home, do what the right one does?"""
+    return measured("executed", y_true, y_pred)
+
+
+@ClassFactory.register(ClassType.GENERAL, alias="latency_p50_ms")
+def latency_p50_ms(y_true: Sequence[str], y_pred: Sequence[Any]) -> float:
+    """How long does a plan take?"""
+    return measured("latency_p50_ms", y_true, y_pred)
+
+
+@ClassFactory.register(ClassType.GENERAL, alias="latency_p95_ms")
+def latency_p95_ms(y_true: Sequence[str], y_pred: Sequence[Any]) -> float:
+    """How long does a slow one take?"""
+    return measured("latency_p95_ms", y_true, y_pred)
+
+
+@ClassFactory.register(ClassType.GENERAL, alias="tokens")
+def tokens_used(y_true: Sequence[str], y_pred: Sequence[Any]) -> float:
+    """How many tokens do language models read and write for a request?"""
+    return measured("tokens", y_true, y_pred)
+
+
+@ClassFactory.register(ClassType.GENERAL, alias="cloud_calls")
+def cloud_calls(y_true: Sequence[str], y_pred: Sequence[Any]) -> float:
+    """How often is a cloud model called for a request?"""
+    return measured("cloud_calls", y_true, y_pred)
+
+
+@ClassFactory.register(ClassType.GENERAL, alias="bytes_out")
+def bytes_out(y_true: Sequence[str], y_pred: Sequence[Any]) -> float:
+    """How many bytes of a request leave the device?"""
+    return measured("bytes_out", y_true, y_pred)
+
+
+@ClassFactory.register(ClassType.GENERAL, alias="privacy_leak")
+def privacy_leak(y_true: Sequence[str], y_pred: Sequence[Any]) -> float:
+    """Which share of what is private in the requests stands in what leaves?"""
+    return measured("privacy_leak", y_true, y_pred)
+
+
+@ClassFactory.register(ClassType.GENERAL, alias="energy_j")
+def energy_j(y_true: Sequence[str], y_pred: Sequence[Any]) -> float:
+    """How many joules does a request take? No number where the processor's counter cannot be read."""
+    return measured("energy_j", y_true, y_pred)

@@ -5,10 +5,14 @@ from __future__ import annotations
 import datetime as dt
 import functools
 import json
+import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from hearth.bench.energy import EnergyCounter
+from hearth.bench.system import Usage
 from hearth.plan_format import demonstration_from_json, plan_from_json, plan_to_json, read_tools
 from hearth.types import Demonstration, Plan, Refusal, Request, ToolSpec
 
@@ -37,9 +41,29 @@ def line_of(question: str, answer: str) -> dict[str, Any]:
     return {**json.loads(str(question)), **json.loads(str(answer))}
 
 
-def answer_of(found: Plan | Refusal) -> str:
-    """A planner's word as an answer; a refusal or a question back has no steps."""
-    return json.dumps(plan_to_json(found if isinstance(found, Plan) else Plan(())))
+def answer_of(found: Plan | Refusal, usage: Usage | None = None) -> str:
+    """A planner's word as an answer, with what it cost; a refusal or a question back has no steps."""
+    cost = {} if usage is None else {"usage": usage.document()}
+    return json.dumps({**plan_to_json(found if isinstance(found, Plan) else Plan(())), **cost})
+
+
+AT_HOME = Usage(prompt_tokens=0, completion_tokens=0, cloud_calls=0, bytes_out=0, sent=())
+"""What a planner without a language model costs that asks nobody, beside its time and energy."""
+
+
+class Meter:
+    """Time and energy since it was made; no energy where the processor's counter cannot be read."""
+
+    counter = EnergyCounter.open()
+
+    def __init__(self) -> None:
+        self._started = time.perf_counter()
+        self._energy_uj = self.counter.read_uj()
+
+    def read(self, usage: Usage) -> Usage:
+        """`usage` with both."""
+        spent_j = self.counter.spent_j(self._energy_uj)
+        return replace(usage, latency_ms=1000 * (time.perf_counter() - self._started), energy_j=spent_j)
 
 
 def plan_of(answer: Any) -> Plan:

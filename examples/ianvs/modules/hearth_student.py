@@ -11,6 +11,7 @@ from typing import Any
 
 from sedna.common.class_factory import ClassFactory, ClassType
 
+from hearth.bench.system import Usage
 from hearth.models.encoder import MiniLMEncoder
 from hearth.plan_format import plan_to_json, read_demonstrations
 from hearth.planning.filling import Filler
@@ -19,7 +20,7 @@ from hearth.planning.recall import RecallPlanner
 from hearth.planning.student import Student, StudentOptions
 from hearth.protocols import Planner
 from hearth.types import Context, Demonstration, Effect, Plan, Refusal
-from hearth_plans import answer_of, demonstrations_of, request_of, tools
+from hearth_plans import AT_HOME, Meter, answer_of, demonstrations_of, request_of, tools
 
 os.environ["BACKEND_TYPE"] = "HEARTH"  # any name that sedna does not know: else it looks for TensorFlow
 encoder = functools.cache(MiniLMEncoder.open)
@@ -64,7 +65,7 @@ class HearthPlanner:
         self.kind, self.n_learnt, self.keep, self.asks_below = planner, int(n_learnt), keep, float(asks_below)
         self._learnt: dict[str, Demonstration] = {}
         self._planner: Planner | None = None
-        self._found: dict[str, Plan | Refusal] = {}
+        self._found: dict[str, tuple[Plan | Refusal, Usage]] = {}
 
     def preprocess(self) -> None:
         """Ianvs asks for it."""
@@ -96,20 +97,22 @@ class HearthPlanner:
 
     def predict(self, data: Sequence[str], **_: Any) -> list[str]:
         """An answer for each question."""
-        return [answer_of(self.plan(question)) for question in data]
+        return [answer_of(*self.planned(question)) for question in data]
 
-    def plan(self, question: str) -> Plan | Refusal:
-        """The plan, or why there is none; thought of once, until something more is learnt."""
+    def planned(self, question: str) -> tuple[Plan | Refusal, Usage]:
+        """The plan, or why there is none, and what it cost; thought of once, until something more is learnt."""
         if self._planner is None:
             self._planner = taught_planner(self.kind, list(self._learnt.values()))
             self._found.clear()
         if question not in self._found:
-            self._found[question] = self._planner.plan(request_of(question), Context(), tools())
+            meter = Meter()
+            found = self._planner.plan(request_of(question), Context(), tools())
+            self._found[question] = found, meter.read(AT_HOME)
         return self._found[question]
 
     def asks(self, question: str) -> bool:
         """Whether it would rather be told what is right."""
-        return sureness_of(self.plan(question)) < self.asks_below
+        return sureness_of(self.planned(question)[0]) < self.asks_below
 
 
 def sureness_of(found: Plan | Refusal) -> float:

@@ -50,8 +50,8 @@ class Judged:
     """None: not a plan."""
     planned_tools: tuple[str, ...] | None
     scores: Mapping[str, float]
-    """`right`; of plans `tool_f1 same_tools same_order`, where there are such `link_f1 arg_value_f1`; what it cost: `cloud
-    ms tokens bytes_out energy_j`."""
+    """`right`; of plans `tool_f1 same_tools same_order`, where there are such `link_f1 arg_value_f1`; what it
+    cost: `cloud ms tokens bytes_out energy_j`."""
 
 
 @dataclass(frozen=True, slots=True)

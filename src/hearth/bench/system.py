@@ -50,6 +50,10 @@ class NotMeasured(float):
         return made
 
 
+class UsageError(ValueError):
+    """A prediction or an answer says of itself what cannot be."""
+
+
 # ── What a prediction says of itself ──────────────────────────────────────────────────────────────────────
 
 
@@ -98,7 +102,7 @@ def usage_of(prediction: Any) -> Usage:
     """What a prediction says that it cost; `UNKNOWN` where it says nothing.
 
     Raises:
-        ValueError: It says something that no cost can be.
+        UsageError: It says something that no cost can be.
     """
     value = prediction
     for _ in range(4):
@@ -121,14 +125,14 @@ def usage_of(prediction: Any) -> Usage:
 
 def _read(said: Any) -> Usage:
     if not isinstance(said, Mapping):
-        raise ValueError(f"usage is {said!r}; expected a mapping")
+        raise UsageError(f"usage is {said!r}; expected a mapping")
     found = {name: _figure(name, said.get(name)) for name in _FIGURES}
     total = _figure("total_tokens", said.get("total_tokens"))
     if total is not None and (found["prompt_tokens"] is None or found["completion_tokens"] is None):
         found |= {"prompt_tokens": total, "completion_tokens": 0.0}
     sent = said.get("sent")
     if sent is not None and not (isinstance(sent, list | tuple) and all(isinstance(text, str) for text in sent)):
-        raise ValueError(f"usage.sent is {sent!r}; expected a list of texts")
+        raise UsageError(f"usage.sent is {sent!r}; expected a list of texts")
     return Usage(**found, sent=None if sent is None else tuple(sent))
 
 
@@ -137,7 +141,7 @@ def _figure(name: str, value: Any) -> float | None:
         return None
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or not math.isfinite(value) or value < 0:
-        raise ValueError(f"usage.{name} is {value!r}; expected a number of at least 0")
+        raise UsageError(f"usage.{name} is {value!r}; expected a number of at least 0")
     return float(value)
 
 
@@ -147,14 +151,14 @@ def usages_of(predictions: Sequence[Any], sample_ms: Sequence[float] = ()) -> li
     Args:
         sample_ms: What the runner measured of each, for those that do not say their latency.
     Raises:
-        ValueError: One says something that no cost can be; names which.
+        UsageError: One says something that no cost can be; names which.
     """
     found = []
     for k, prediction in enumerate(predictions):
         try:
             found.append(usage_of(prediction))
-        except ValueError as error:
-            raise ValueError(f"prediction {k}: {error}") from None
+        except UsageError as error:
+            raise UsageError(f"prediction {k}: {error}") from None
     return with_latency(found, sample_ms)
 
 
@@ -286,7 +290,7 @@ def execution_success(answers: Sequence[Any], predictions: Sequence[Any]) -> flo
     Source: the pass rate of ToolBench (Qin et al., ICLR 2024) and the state checks of AgentDojo and tau-bench: by the
     state that is left, not by a judge.
     """
-    if len(answers) != len(predictions) or not answers:
+    if len(answers) != len(predictions) or not len(answers):
         return NotMeasured(f"{len(answers)} answers beside {len(predictions)} predictions; expected as many")
     found = []
     for answer, prediction in zip(answers, predictions):
@@ -306,18 +310,27 @@ def is_executed(answer: Any, prediction: Any) -> bool | None:
 
     said, right = unwrapped(answer), plan_in(answer)
     owner, now = (said.get("owner"), said.get("now")) if isinstance(said, Mapping) else (None, None)
-    if right is None or owner not in OWNERS or not isinstance(now, str):
+    at = _instant(now)
+    if right is None or owner not in OWNERS or at is None:
         return None
     planned = plan_in(_result(prediction))
     if planned is None or not (planned.steps and right.steps):
         return planned is not None and not planned.steps and not right.steps
-    world, at = _world(str(owner)), dt.datetime.fromisoformat(now)
+    world = _world(str(owner))
     try:
         made = execute(check_plan(planned, world.specs), world, at)
     except HearthError:
         return False
     expected = execute(check_plan(right, world.specs), world, at)
     return effect_of(made, planned) == effect_of(expected, right)
+
+
+def _instant(text: Any) -> dt.datetime | None:
+    try:
+        found = dt.datetime.fromisoformat(text)
+    except (TypeError, ValueError):
+        return None
+    return found if found.tzinfo is not None else None
 
 
 def _result(prediction: Any) -> Any:
@@ -337,7 +350,7 @@ def private_in(answers: Sequence[Any]) -> list[tuple[str, ...]]:
     """Of each answer what it says is private in its question.
 
     Raises:
-        ValueError: `private` is no list of texts.
+        UsageError: `private` is no list of texts.
     """
     from hearth.bench.runs import unwrapped
 
@@ -346,7 +359,7 @@ def private_in(answers: Sequence[Any]) -> list[tuple[str, ...]]:
         said = unwrapped(answer)
         listed = said.get("private", []) if isinstance(said, Mapping) else []
         if not (isinstance(listed, list) and all(isinstance(text, str) for text in listed)):
-            raise ValueError(f"answer {k}: private is {listed!r}; expected a list of texts")
+            raise UsageError(f"answer {k}: private is {listed!r}; expected a list of texts")
         found.append(tuple(listed))
     return found
 
@@ -370,6 +383,6 @@ SYSTEM: Mapping[str, Measure] = {
 def measure_system(name: str, right: Sequence[Any], found: Sequence[Any], sample_ms: Sequence[float] = ()) -> float:
     """One of `SYSTEM`; what cannot be told is `NotMeasured`, also where the data are not of the right shape."""
     try:
-        return SYSTEM[name](right, found, sample_ms)
-    except ValueError as error:
+        return SYSTEM[name](list(right), list(found), sample_ms)  # Ianvs hands arrays
+    except UsageError as error:
         return NotMeasured(str(error))
