@@ -16,6 +16,7 @@ import base64
 import datetime as dt
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -40,10 +41,16 @@ MAX_TEXT = 8_000
 """Characters of any free text."""
 MAX_BATCH = 256
 
-Id = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,99}$")]
+_ID = r"[A-Za-z0-9][A-Za-z0-9._:-]{0,99}"
+Id = Annotated[str, Field(pattern=f"^{_ID}$")]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Text = Annotated[str, Field(max_length=MAX_TEXT)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+
+
+def is_id(text: str) -> bool:
+    """Whether it is an `Id`."""
+    return re.fullmatch(_ID, text) is not None
 
 
 class Message(BaseModel):

@@ -109,6 +109,7 @@ def run(arguments: list[str]) -> int:
 ELSEWHERE = {
     "adapters": "hearth.cli.adapters:adapters",
     "bench": "hearth.cli.benchmarks:bench",
+    "cloud": "hearth.cli.cloud:cloud",
     "correct": "hearth.cli.correcting:correct",
     "devices": "hearth.cli.devices:devices",
     "forget": "hearth.cli.forgetting:forget",

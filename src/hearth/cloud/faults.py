@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from starlette.requests import Request
 from starlette.responses import Response
 
 from hearth.errors import HearthError
@@ -27,9 +26,3 @@ class Fault(HearthError):
         if self.status == 401:
             headers["www-authenticate"] = "Bearer"
         return Response(problem.model_dump_json(), self.status, headers, JSON)
-
-
-async def answer_fault(_: Request, fault: Exception) -> Response:
-    """Starlette's handler for `Fault`."""
-    assert isinstance(fault, Fault)
-    return fault.response()

@@ -1,4 +1,4 @@
-"""How much one edge may ask: buckets by the second, quotas by the day, and bodies that are read no further than allowed.
+"""How much one edge may ask: buckets by the second, quotas by the day, bodies read no further than allowed.
 
 Covered: bursts, floods, bodies without or with a wrong length, bodies that arrive drop by drop, gzip that inflates
 without end, bytes behind its end. Not covered: floods of connections below HTTP (a proxy's or the kernel's work); by

@@ -25,9 +25,7 @@ class Numbers:
         self.batch = Histogram(
             "hearth_batch_plans", "Plans made together.", registry=own, buckets=(1, 2, 4, 8, 16, 32, 64)
         )
-        self.waiting = Gauge(
-            "hearth_waiting_plans", "Plans that wait.", registry=own, multiprocess_mode="livesum"
-        )
+        self.waiting = Gauge("hearth_waiting_plans", "Plans that wait.", registry=own, multiprocess_mode="livesum")
         self.demonstrations = Counter("hearth_demonstrations", "By what became of them.", ["outcome"], registry=own)
         self.two_agents = Counter("hearth_two_agents", "Requests of tokens that two agents use.", registry=own)
 

@@ -120,6 +120,8 @@ class Limits(_Table):
     plans_per_day: Count = 5_000
     answers_per_day: Count = 1_000
     demonstrations_per_day: Count = 10_000
+    new_tools_per_day: Count = 5_000
+    """Descriptions of tools that this process has not kept: each costs the teacher some work."""
     received_bytes_per_day: Count = 500_000_000
     """Of request bodies, inflated."""
     body_bytes: Some = 2_000_000

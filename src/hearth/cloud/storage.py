@@ -128,6 +128,12 @@ class Storage:
     def close(self) -> None:
         self._engine.dispose()
 
+    def __enter__(self) -> Storage:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def now(self) -> dt.datetime:
         return self._clock()
 
@@ -208,8 +214,7 @@ class Storage:
     def revoke(self, edge: str) -> int:
         """Revoke every token of an edge; how many still held. Raises: NotFound: No such edge."""
         with self.begin() as connection:
-            if connection.execute(sa.select(t.edge.c.name).where(t.edge.c.name == edge)).first() is None:
-                raise NotFound(f"no edge {edge!r}; `hearth cloud token list` names those there are")
+            _check_edge(connection, edge)
             held = sa.update(t.token).where(t.token.c.edge == edge, t.token.c.revoked.is_(None))
             return connection.execute(held.values(revoked=_text(self._clock()))).rowcount
 
@@ -226,6 +231,13 @@ class Storage:
             return False
         return any(other.last > mine.last for other in rows)
 
+    def n_agents(self) -> dict[str, int]:
+        """How many agents used each edge's token since it was made, or since an agent was forgotten."""
+        c = t.instance.c
+        with self.begin(reads=True) as connection:
+            rows = connection.execute(sa.select(c.edge, sa.func.count()).group_by(c.edge)).all()
+        return {row[0]: row[1] for row in rows}
+
     def forget_instances(self, edge: str) -> None:
         """Whoever comes next is the one agent of the edge."""
         with self.begin() as connection:
@@ -236,9 +248,7 @@ class Storage:
     def answered(self, connection: sa.Connection, edge: str, key: str) -> Answered | None:
         """What was answered to this key of this edge."""
         c = t.answered.c
-        row = connection.execute(
-            sa.select(c.body_sha256, c.status, c.body).where(c.edge == edge, c.key == key)
-        ).first()
+        row = connection.execute(sa.select(c.body_sha256, c.status, c.body).where(c.edge == edge, c.key == key)).first()
         return Answered(row.body_sha256, row.status, bytes(row.body)) if row else None
 
     def keep_answer(self, connection: sa.Connection, edge: str, key: str, answer: Answered) -> None:
@@ -316,8 +326,12 @@ class Storage:
         return tuple(TaskRow(tuple(json.loads(row.task)), row.n, row.n_edges) for row in rows)
 
     def drop_edge(self, edge: str) -> int:
-        """Forget all that an edge gave, its tokens too; how many demonstrations. Its part in what was merged stays."""
+        """Forget all that an edge gave, its tokens too; how many demonstrations. Its part in what was merged stays.
+
+        Raises: NotFound: No such edge.
+        """
         with self.begin() as connection:
+            _check_edge(connection, edge)
             n = connection.execute(sa.delete(t.demonstration).where(t.demonstration.c.edge == edge)).rowcount
             for table in (t.part, t.answered, t.used, t.instance, t.token):
                 connection.execute(sa.delete(table).where(table.c.edge == edge))
@@ -414,9 +428,7 @@ class Storage:
         """Keep a signed manifest. Raises: sa.exc.IntegrityError: There is one of this serial."""
         with self.begin() as connection:
             connection.execute(
-                sa.insert(t.manifest).values(
-                    kind=kind, serial=serial, body=body, blob=blob, made=_text(self._clock())
-                )
+                sa.insert(t.manifest).values(kind=kind, serial=serial, body=body, blob=blob, made=_text(self._clock()))
             )
 
     def manifest(self, kind: str) -> str | None:
@@ -474,6 +486,12 @@ def _prepare_sqlite(connection: Any, _: object) -> None:
 
 def _begin_sqlite(connection: sa.Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if not connection.get_execution_options().get("reads") else "BEGIN")
+
+
+def _check_edge(connection: sa.Connection, edge: str) -> None:
+    """Raises: NotFound."""
+    if connection.execute(sa.select(t.edge.c.name).where(t.edge.c.name == edge)).first() is None:
+        raise NotFound(f"no edge {edge!r}; `hearth cloud token list` names those there are")
 
 
 def _insert(connection: sa.Connection, table: sa.Table) -> Any:

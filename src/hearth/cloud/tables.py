@@ -1,7 +1,7 @@
 """The tables of the service, the same in SQLite and PostgreSQL; `migrations` makes and changes them.
 
-Times are UTC, as ISO text: both databases keep and compare them alike. Nothing here is the words of an owner but what an
-edge masked and sent as a demonstration.
+Times are UTC, as ISO text: both databases keep and compare them alike. Nothing here is the words of an owner but what
+an edge masked and sent as a demonstration.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ token = Table(
 instance = Table(  # which agents were seen with an edge's token: two at once are noticed
     "instance",
     metadata,
-    Column("edge", String(100), ForeignKey("edge.name"), primary_key=True),
+    Column("edge", String(100), primary_key=True),
     Column("id", String(100), primary_key=True),
     Column("first", String(32), nullable=False),
     Column("last", String(32), nullable=False),
@@ -70,7 +70,7 @@ answered = Table(  # what was answered to a request that changed something
 used = Table(  # quotas
     "used",
     metadata,
-    Column("edge", String(100), ForeignKey("edge.name"), primary_key=True),
+    Column("edge", String(100), primary_key=True),  # also of one that was dropped a moment ago
     Column("day", String(10), primary_key=True),
     Column("kind", String(40), primary_key=True),
     Column("n", BigInteger, nullable=False),

@@ -124,8 +124,9 @@ class StudentTeacher:
     def open(cls, folder: Path, encoder: Encoder, arguments: str, cache: Path | None = None) -> StudentTeacher:
         """The student saved in `folder`. Raises: StoreError and its kinds."""
         student = Student.load(folder, encoder, {})
-        filler = {"edge": lambda: None, "finders": lambda: Filler(None, None), "reader": lambda: Filler.open(cache)}
-        return cls(student, filler[arguments]())
+        if arguments == "edge":
+            return cls(student, None)
+        return cls(student, Filler.open(cache) if arguments == "reader" else Filler(None, None))
 
     def plans(self, asked: Sequence[Asked]) -> list[PlanGiven]:
         """See `Planning`."""

@@ -47,7 +47,6 @@ def upgrade() -> None:
         sa.Column("kind", sa.String(40), nullable=False),
         sa.Column("n", sa.BigInteger, nullable=False),
         sa.PrimaryKeyConstraint("edge", "day", "kind", name="pk_used"),
-        sa.ForeignKeyConstraint(["edge"], ["edge.name"], name="fk_used_edge"),
     )
     op.create_table(
         "demonstration",

@@ -17,7 +17,6 @@ def upgrade() -> None:
         sa.Column("first", sa.String(32), nullable=False),
         sa.Column("last", sa.String(32), nullable=False),
         sa.PrimaryKeyConstraint("edge", "id", name="pk_instance"),
-        sa.ForeignKeyConstraint(["edge"], ["edge.name"], name="fk_instance_edge"),
     )
     op.create_table(
         "blob",

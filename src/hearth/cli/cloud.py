@@ -1,0 +1,241 @@
+"""`hearth cloud`: the service that teaches many devices, and the tokens they come with."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hearth.cli.invocation import as_json, print_json
+from hearth.errors import ConfigError, MissingExtraError
+from hearth.terminal import clean
+
+if TYPE_CHECKING:
+    from hearth.cloud.settings import CloudSettings
+    from hearth.cloud.storage import Storage
+
+INSTALL_COMMAND = "pip install 'hearth-agent[cloud]'"
+_FEATURE = "the cloud service"
+_MOST_CONNECTIONS = 2048
+_KEEP_ALIVE_S = 75
+
+
+@click.group()
+@click.option("--folder", metavar="DIR", help="Folder of the service (default: $HEARTH_CLOUD, else this one).")
+@click.pass_context
+def cloud(ctx: click.Context, folder: str | None) -> None:
+    """Serve many devices: plans for masked requests, the tasks they share, a prior for new ones."""
+    ctx.obj = Path(folder or os.environ.get("HEARTH_CLOUD") or ".").expanduser().resolve()
+
+
+@cloud.command()
+@click.argument("folder", required=False, type=click.Path(path_type=Path))
+@click.pass_obj
+def init(chosen: Path, folder: Path | None) -> None:
+    """Make a folder with settings and a signing key, and the database."""
+    _needs_extra()
+    from hearth.cloud.service import make_key
+    from hearth.cloud.settings import FILE, STARTER, read_cloud_settings
+
+    place = (folder or chosen).expanduser().resolve()
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        if not (place / FILE).exists():
+            (place / FILE).write_text(STARTER, encoding="utf-8")
+            click.echo(f"Wrote {place / FILE}")
+    except OSError as error:
+        raise ConfigError(f"cannot write to {str(place)!r}: {error.strerror}; choose another folder") from None
+    settings = read_cloud_settings(place)
+    key = settings.path(settings.service.key_file)
+    if not key.exists():
+        make_key(key)
+        click.echo(f"Made the key that priors are signed with: {key}; keep a copy, edges trust this one alone")
+    with _opened(settings) as storage:
+        click.echo(f"The database is at version {storage.version()}.")
+    click.echo(f"Try:\n  hearth cloud --folder {place} token new kitchen\n  hearth cloud --folder {place} serve")
+
+
+@cloud.command()
+@click.option("--host", help="Instead of the settings'.")
+@click.option("--port", type=click.IntRange(0, 65535), help="Instead of the settings'; 0 takes any free one.")
+@click.option("--log", type=click.Choice(["debug", "info", "warning", "error"]), default="info", show_default=True)
+@click.pass_obj
+def serve(folder: Path, host: str | None, port: int | None, log: str) -> int:
+    """Serve until told to stop (Ctrl-C, SIGTERM); what is under way is finished first."""
+    _needs_extra()
+    import uvicorn
+
+    from hearth.cloud.logs import start_logging
+    from hearth.cloud.service import FOLDER_VARIABLE, create_app
+    from hearth.cloud.settings import read_cloud_settings
+
+    settings = read_cloud_settings(folder)
+    service = settings.service
+    listening = _listening(host or service.host, service.port if port is None else port)
+    address = listening.getsockname()
+    click.echo(f"Serving at {_url(address, bool(service.tls_cert_file))}; Ctrl-C stops", err=True)
+    start_logging(log)
+    options: dict[str, Any] = {
+        "log_config": None,
+        "access_log": False,
+        "server_header": False,
+        "timeout_keep_alive": _KEEP_ALIVE_S,
+        "timeout_graceful_shutdown": max(1, round(service.shutdown_s)),
+        "limit_concurrency": _MOST_CONNECTIONS,
+        "backlog": _MOST_CONNECTIONS,
+    }
+    if service.tls_cert_file:
+        options["ssl_certfile"] = str(settings.path(service.tls_cert_file))
+        options["ssl_keyfile"] = str(settings.path(service.tls_key_file)) if service.tls_key_file else None
+    if service.workers == 1:
+        uvicorn.Server(uvicorn.Config(create_app(settings), **options)).run([listening])
+        return 0
+    from uvicorn.supervisors import Multiprocess
+
+    _opened(settings).close()  # one process migrates, before the others begin
+    with tempfile.TemporaryDirectory(prefix="hearth-cloud-") as numbers:
+        os.environ[FOLDER_VARIABLE], os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(folder), numbers
+        app = "hearth.cloud.service:app_from_environment"
+        config = uvicorn.Config(app, factory=True, workers=service.workers, **options)
+        Multiprocess(config, sockets=[listening]).run()
+    return 0
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """Raises: ConfigError: It cannot listen there."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+    except (OSError, UnicodeError) as error:
+        listening.close()
+        said = getattr(error, "strerror", None) or str(error)
+        raise ConfigError(
+            f"cannot listen at {host!r} port {port}: {said}; set another host or port under [service]"
+        ) from None
+    listening.set_inheritable(True)
+    return listening
+
+
+def _url(address: tuple[Any, ...], is_tls: bool) -> str:
+    host = f"[{address[0]}]" if ":" in address[0] else address[0]
+    return f"http{'s' if is_tls else ''}://{host}:{address[1]}"
+
+
+# ── Tokens ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@cloud.group()
+def token() -> None:
+    """Make, list and revoke the tokens that devices come with."""
+
+
+@token.command("new")
+@click.argument("name")
+@click.option("--days", type=int, metavar="N", help="Until it expires (default: it does not).")
+@click.option("--replace", is_flag=True, help="Revoke the token this device has.")
+@click.pass_obj
+def new(folder: Path, name: str, days: int | None, replace: bool) -> None:
+    """Make a token for the device NAME. It is shown this once; only its hash is kept."""
+    _needs_extra()
+    from hearth.cloud.settings import read_cloud_settings
+    from hearth.cloud.tokens import issue
+
+    with _opened(read_cloud_settings(folder)) as storage:
+        made = issue(storage, name, days, replaces=replace)
+    click.echo(made.text)
+    if sys.stdout.isatty():
+        until = f"until {made.expires:%Y-%m-%d}" if made.expires else "until it is revoked"
+        click.echo(f"Holds {until}. On the device: hearth edge join URL TOKEN", err=True)
+
+
+@token.command("list")
+@as_json
+@click.pass_obj
+def list_(folder: Path, as_json: bool) -> None:
+    """Every token: whose, since when, until when, and whether it holds."""
+    _needs_extra()
+    from hearth.cloud.settings import read_cloud_settings
+    from hearth.cloud.tokens import state_of
+
+    with _opened(read_cloud_settings(folder)) as storage:
+        rows, now = storage.tokens(), storage.now()
+        agents = storage.n_agents()
+    if as_json:
+        print_json(
+            [
+                {
+                    "id": row.id,
+                    "edge": row.edge,
+                    "made": row.made.isoformat(),
+                    "expires": row.expires.isoformat() if row.expires else None,
+                    "state": state_of(row, now),
+                    "agents": agents.get(row.edge, 0),
+                }
+                for row in rows
+            ]
+        )
+        return
+    for row in rows:
+        until = f"until {row.expires:%Y-%m-%d}" if row.expires else "no end"
+        n = agents.get(row.edge, 0)
+        used = "never used" if not n else "used" if n == 1 else f"used by {n} agents"
+        click.echo(f"{clean(row.edge):<24} {state_of(row, now):<8} made {row.made:%Y-%m-%d}, {until}, {used}")
+    if not rows:
+        click.echo("No tokens yet: hearth cloud token new NAME")
+
+
+@token.command()
+@click.argument("name")
+@click.pass_obj
+def revoke(folder: Path, name: str) -> None:
+    """Revoke the token of the device NAME: within seconds it is let in no more."""
+    _needs_extra()
+    from hearth.cloud.settings import read_cloud_settings
+
+    with _opened(read_cloud_settings(folder)) as storage:
+        n = storage.revoke(name)
+    click.echo(f"{n} token{'s' if n != 1 else ''} of {name} revoked.")
+
+
+@cloud.command()
+@click.argument("name")
+@click.confirmation_option(prompt="Forget all that this device gave, and its tokens?")
+@click.pass_obj
+def forget(folder: Path, name: str) -> None:
+    """Forget the device NAME: its demonstrations, its statistics that wait, its tokens.
+
+    What was merged of it stays in priors that were made; those made from now on are without it.
+    """
+    _needs_extra()
+    from hearth.cloud.settings import read_cloud_settings
+
+    with _opened(read_cloud_settings(folder)) as storage:
+        n = storage.drop_edge(name)
+    click.echo(f"Forgot {name}: {n} demonstrations.")
+
+
+def _opened(settings: CloudSettings) -> Storage:
+    """Raises: StoreError, ConfigError."""
+    from hearth.cloud.storage import Storage
+
+    return Storage.open(settings.database_url())
+
+
+def _needs_extra() -> None:
+    """Raises: MissingExtraError."""
+    try:
+        import alembic
+        import fastapi
+        import prometheus_client
+        import sqlalchemy
+        import uvicorn
+    except ImportError:
+        raise MissingExtraError(_FEATURE, INSTALL_COMMAND) from None
+    del alembic, fastapi, prometheus_client, sqlalchemy, uvicorn

@@ -1,0 +1,616 @@
+"""`hearth cloud serve` as an ASGI application: plans, answers, demonstrations, tasks, statistics and priors for edges.
+
+`gate` lets requests in and counts them, `teaching` and `answering` answer, `storage` keeps. What it may see is in
+docs/howto/cloud.md. Nothing that was asked or answered is logged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import datetime as dt
+import importlib
+import importlib.util
+import os
+import re
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+    load_pem_private_key,
+)
+from fastapi import APIRouter, FastAPI, Request, Response
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.responses import StreamingResponse
+
+from hearth import __version__, wire
+from hearth.cloud import knowledge, sedna
+from hearth.cloud.answering import Answering, ModelAnswers, RecordedAnswers
+from hearth.cloud.faults import JSON, Fault
+from hearth.cloud.gate import Gate, check_only_agent, passed
+from hearth.cloud.limits import Quotas
+from hearth.cloud.logs import Log
+from hearth.cloud.numbers import Numbers
+from hearth.cloud.settings import CloudSettings, read_cloud_settings
+from hearth.cloud.storage import Storage
+from hearth.cloud.teaching import (
+    Answers,
+    Asked,
+    ModelTeacher,
+    Planning,
+    Queue,
+    Recorded,
+    StudentTeacher,
+    Toolset,
+    Toolsets,
+    request_of,
+    unreachable,
+)
+from hearth.cloud.tokens import Tokens
+from hearth.cloud.way_out import NamedHosts
+from hearth.config import cache_folder, secret
+from hearth.errors import ConfigError, PlannerError, RegistryError, StoreError, WireError
+from hearth.models.remote import RemoteModel
+from hearth.plan_format import tools_from_json
+from hearth.protocols import Encoder, LanguageModel
+from hearth.wire import (
+    AnswerAsked,
+    AnswerGiven,
+    DemonstrationsSent,
+    Hello,
+    PlanAsked,
+    PlanGiven,
+    Problem,
+    Receipt,
+    TasksGiven,
+)
+
+FOLDER_VARIABLE = "HEARTH_CLOUD"
+"""Folder of the `cloud.toml`, for processes that serve beside each other."""
+_WRITE_S = 2.0
+_TIDY_S = 3600.0
+_ANSWERS_KEPT_DAYS = 30
+_BLOB_PIECE_BYTES = 1_000_000
+_STATISTICS_ROUTES = "hearth.cloud.statistics_routes"
+
+
+@dataclass(frozen=True)
+class Cloud:
+    """The parts of one running service; `request.app.state.cloud`."""
+
+    settings: CloudSettings
+    storage: Storage
+    key: Ed25519PrivateKey
+    """Priors are signed with it."""
+    numbers: Numbers
+    log: Log
+    quotas: Quotas
+    toolsets: Toolsets
+    kept: Answers
+    plans: Queue[Asked, PlanGiven] | None
+    answers: Queue[AnswerAsked, AnswerGiven | None] | None
+
+    @property
+    def public_key(self) -> str:
+        """Base64 of 32 bytes, as edges keep it."""
+        raw = self.key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
+        return base64.b64encode(raw).decode()
+
+
+def create_app(
+    settings: CloudSettings,
+    storage: Storage | None = None,
+    *,
+    teacher: Planning | None = None,
+    answering: Answering | None = None,
+    key: Ed25519PrivateKey | None = None,
+    monotonic: Callable[[], float] = time.monotonic,
+    environ: Mapping[str, str] = os.environ,
+) -> FastAPI:
+    """The application.
+
+    Args:
+        storage: Opened by the settings when left out, and closed with the application then.
+        teacher, answering: As the settings say when left out.
+        key: Read from the settings' file when left out.
+        monotonic: Seconds from any origin; replaced in tests.
+    Raises:
+        ConfigError: Settings that cannot be used. StoreError: The database, or the student, cannot be opened.
+        MissingExtraError. RequestError: A recorded file cannot be read.
+    """
+    owned = storage is None
+    storage = storage or Storage.open(settings.database_url(environ))
+    numbers, log, limits = Numbers(), Log(), settings.limits
+    teacher = teacher or _teacher(settings, environ)
+    answering = answering or _answering(settings, environ)
+    most = {
+        "plans": limits.plans_per_day,
+        "answers": limits.answers_per_day,
+        "demonstrations": limits.demonstrations_per_day,
+        "received_bytes": limits.received_bytes_per_day,
+        "new_tools": limits.new_tools_per_day,
+    }
+    cloud = Cloud(
+        settings,
+        storage,
+        key or read_key(settings.path(settings.service.key_file)),
+        numbers,
+        log,
+        Quotas(storage, most),
+        Toolsets(),
+        Answers(limits.cached_plans, limits.cached_s, monotonic),
+        _plan_queue(teacher, settings, numbers) if teacher is not None else None,
+        _answer_queue(answering, settings, numbers) if answering is not None else None,
+    )
+
+    @contextlib.asynccontextmanager
+    async def running(_: FastAPI) -> AsyncIterator[None]:
+        async with _running(cloud):
+            yield
+        if owned:
+            storage.close()
+
+    app = FastAPI(
+        title="Hearth cloud",
+        version=__version__,
+        description="Plans, answers, tasks and priors for Hearth's devices. Requests carry `Hearth-Protocol`.",
+        lifespan=running,
+        docs_url=None,
+        redoc_url=None,
+        exception_handlers={HTTPException: _answer_http},
+    )
+    app.state.cloud = cloud
+    app.include_router(_open_routes(settings))
+    app.include_router(_edge_routes())
+    if importlib.util.find_spec(_STATISTICS_ROUTES) is not None:
+        app.include_router(importlib.import_module(_STATISTICS_ROUTES).router())
+    if settings.service.sedna_service:
+        app.include_router(_sedna_routes(settings.service.sedna_service))
+    tokens = Tokens(storage, monotonic)
+    app.add_middleware(Gate, settings=settings, tokens=tokens, numbers=numbers, log=log, monotonic=monotonic)
+    return app
+
+
+def app_from_environment() -> FastAPI:
+    """For processes that serve side by side. Raises: as `create_app`."""
+    from hearth.cloud.logs import start_logging
+
+    start_logging()
+    settings = read_cloud_settings(Path(os.environ[FOLDER_VARIABLE]))
+    return create_app(settings, Storage.open(settings.database_url(), migrates=False))
+
+
+def cloud_of(request: Request) -> Cloud:
+    """The parts of the service that a request came to."""
+    found = request.app.state.cloud
+    assert isinstance(found, Cloud)
+    return found
+
+
+@contextlib.asynccontextmanager
+async def _running(cloud: Cloud) -> AsyncIterator[None]:
+    queues = [queue for queue in (cloud.plans, cloud.answers) if queue is not None]
+    for queue in queues:
+        queue.start()
+    task = asyncio.create_task(_tend(cloud))
+    cloud.log.event("started", version=__version__, features=",".join(features(cloud)))
+    try:
+        yield
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+        for queue in queues:
+            await queue.stop()
+        with contextlib.suppress(StoreError):
+            await cloud.quotas.write()
+        cloud.log.event("stopped")
+
+
+async def _tend(cloud: Cloud) -> None:
+    """Write down what was used, every few seconds; let go of what is old, every hour."""
+    tidy_at = time.monotonic()
+    while True:
+        await asyncio.sleep(_WRITE_S)
+        try:
+            await cloud.quotas.write()
+            if time.monotonic() >= tidy_at:
+                tidy_at = time.monotonic() + _TIDY_S
+                await run_in_threadpool(tidy, cloud.storage)
+        except StoreError as error:
+            cloud.log.failed("tending", error)
+
+
+def tidy(storage: Storage) -> None:
+    """Let go of answers kept for repeated messages, and of counts, that are too old to matter. Raises: StoreError."""
+    before = storage.now() - dt.timedelta(days=_ANSWERS_KEPT_DAYS)
+    storage.drop_answers(before)
+    storage.drop_used(before.date().isoformat())
+
+
+def features(cloud: Cloud) -> tuple[str, ...]:
+    """What is offered, as `Hello` tells it."""
+    found = ["plans"] if cloud.plans is not None else []
+    found += ["answers"] if cloud.answers is not None else []
+    found += ["demonstrations", "tasks"]
+    if importlib.util.find_spec(_STATISTICS_ROUTES) is not None:
+        found += ["statistics", "prior"]
+    return tuple(found)
+
+
+# ── Routes ────────────────────────────────────────────────────────────────────────────────────────────────
+
+_PROBLEMS: dict[int | str, dict[str, Any]] = {
+    code: {"model": Problem, "description": text}
+    for code, text in {
+        400: "Not what it says it is",
+        401: "No token that holds",
+        409: "Contradicts what was sent before",
+        413: "Too large",
+        422: "Of another shape",
+        426: "Another version of the protocol",
+        429: "Too much, for now or today",
+        503: "Busy",
+    }.items()
+}
+
+
+def _takes(model: type[wire.Message]) -> dict[str, Any]:
+    """What the OpenAPI schema says of a body that the route reads itself."""
+    return {"requestBody": {"required": True, "content": {JSON: {"schema": model.model_json_schema()}}}}
+
+
+def _headers(*more: str) -> list[dict[str, Any]]:
+    version: dict[str, Any] = {"type": "integer", "minimum": wire.OLDEST, "maximum": wire.VERSION}
+    found = [{"name": wire.PROTOCOL_HEADER, "in": "header", "required": True, "schema": version}]
+    return found + [{"name": name, "in": "header", "required": False, "schema": {"type": "string"}} for name in more]
+
+
+def _told(message: wire.Message) -> Response:
+    return Response(message.model_dump_json(), media_type=JSON)
+
+
+def read(request: Request, model: type[wire.M]) -> wire.M:
+    """The message that a request carries. Raises: Fault: 415, 422."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != JSON:
+        raise Fault(415, "shape", f"Content-Type is not {JSON}; send JSON, and say so")
+    try:
+        return wire.read(model, passed(request).body)
+    except WireError as error:
+        raise Fault(422, "shape", str(error)) from None
+
+
+def _open_routes(settings: CloudSettings) -> APIRouter:
+    routes = APIRouter()
+
+    @routes.get("/healthz", responses={200: {"description": "The process answers."}})
+    async def healthz() -> dict[str, str]:
+        """Whether the process answers."""
+        return {"status": "ok"}
+
+    @routes.get("/readyz", responses={503: {"model": Problem}})
+    async def readyz(request: Request) -> dict[str, str]:
+        """Whether the database answers, too."""
+        try:
+            await run_in_threadpool(cloud_of(request).storage.ping)
+        except StoreError as error:
+            cloud_of(request).log.failed("readyz", error)
+            raise Fault(503, "busy", "the database does not answer", 5.0) from None
+        return {"status": "ready"}
+
+    if settings.service.metrics:
+
+        @routes.get("/metrics", response_class=Response)
+        async def metrics(request: Request) -> Response:
+            """For Prometheus."""
+            text = await run_in_threadpool(cloud_of(request).numbers.text)
+            return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    @routes.get(
+        "/v1/hello", response_model=Hello, responses={426: _PROBLEMS[426]}, openapi_extra={"parameters": _headers()}
+    )
+    async def hello(request: Request) -> Response:
+        """Who answers, which versions it speaks, what it offers."""
+        cloud = cloud_of(request)
+        return _told(
+            Hello(
+                server=settings.service.name,
+                oldest=wire.OLDEST,
+                newest=wire.VERSION,
+                public_key=cloud.public_key,
+                features=features(cloud),
+            )
+        )
+
+    return routes
+
+
+def _edge_routes() -> APIRouter:
+    routes = APIRouter(prefix="/v1", responses=_PROBLEMS)
+    own = _headers(wire.INSTANCE_HEADER)
+
+    @routes.post("/plans", response_model=PlanGiven, openapi_extra=_takes(PlanAsked) | {"parameters": own})
+    async def plans(request: Request) -> Response:
+        """A plan for a masked request, or a refusal."""
+        return _told(await planned(cloud_of(request), passed(request).edge, read(request, PlanAsked)))
+
+    @routes.post("/answers", response_model=AnswerGiven, openapi_extra=_takes(AnswerAsked) | {"parameters": own})
+    async def answers(request: Request) -> Response:
+        """General knowledge for a masked question."""
+        cloud, asked = cloud_of(request), read(request, AnswerAsked)
+        if cloud.answers is None:
+            raise Fault(404, "no_teacher", "this service answers no questions; name who does under [answers]")
+        await cloud.quotas.take(passed(request).edge, "answers")
+        try:
+            answer = await cloud.answers.ask(asked)
+        except PlannerError as error:
+            raise unreachable(error, cloud.log.failed) from None
+        if answer is None:
+            raise Fault(404, "no_answer", "nothing is known here of that")
+        return _told(answer)
+
+    with_key = _headers(wire.INSTANCE_HEADER, wire.IDEMPOTENCY_HEADER)
+
+    @routes.post(
+        "/demonstrations", response_model=Receipt, openapi_extra=_takes(DemonstrationsSent) | {"parameters": with_key}
+    )
+    async def demonstrations(request: Request) -> Response:
+        """Masked requests with their plans, for the task knowledge base; each is taken once."""
+        check_only_agent(request)
+        cloud, edge, body = cloud_of(request), passed(request).edge, passed(request).body
+        sent = read(request, DemonstrationsSent)
+        await cloud.quotas.take(edge, "demonstrations", len(sent.demonstrations))
+        key = key_of(request, sent.id)
+        receipt, is_again = await run_in_threadpool(knowledge.take, cloud.storage, edge, key, sent, body)
+        if not is_again:
+            told = Receipt.model_validate_json(receipt)
+            for outcome, n in (("accepted", len(told.accepted)), ("known", len(told.known))):
+                cloud.numbers.demonstrations.labels(outcome).inc(n)
+            cloud.numbers.demonstrations.labels("refused").inc(len(told.refused))
+        return Response(receipt, media_type=JSON)
+
+    @routes.get("/tasks", response_model=TasksGiven, openapi_extra={"parameters": own})
+    async def tasks(request: Request) -> Response:
+        """Tasks that enough edges share."""
+        cloud = cloud_of(request)
+        return _told(await run_in_threadpool(knowledge.tasks, cloud.storage, cloud.settings.tasks.k))
+
+    @routes.get(
+        "/blobs/{sha256}",
+        response_class=Response,
+        responses={206: {"description": "A part of it"}, 404: {"model": Problem}, 416: {"model": Problem}},
+        openapi_extra={"parameters": _headers(wire.INSTANCE_HEADER, "Range")},
+    )
+    async def blobs(request: Request, sha256: str) -> Response:
+        """Bytes by their hash; a `Range` goes on where a download was cut off."""
+        return await blob(cloud_of(request).storage, sha256, request.headers.get("range", ""))
+
+    return routes
+
+
+def key_of(request: Request, id: str) -> str:
+    """The key under which a message has its effect once: its header, or else its own id. Raises: Fault: 400."""
+    key = request.headers.get(wire.IDEMPOTENCY_HEADER, id)
+    if not wire.is_id(key):
+        raise Fault(400, "shape", f"{wire.IDEMPOTENCY_HEADER} is no id; expected up to 100 of A-Z, a-z, 0-9, . _ : -")
+    return key
+
+
+async def planned(cloud: Cloud, edge: str, asked: PlanAsked) -> PlanGiven:
+    """A plan for an edge's request, by the cache or the teacher. Raises: Fault."""
+    if cloud.plans is None:
+        raise Fault(404, "no_teacher", "this service makes no plans; name who does under [teacher] in its cloud.toml")
+    offered = await toolset(cloud, edge, asked)
+    question = Asked(asked.id, request_of(asked.id, asked.request, asked.now), offered)
+    kept = cloud.kept.get(question)
+    if kept is not None:
+        cloud.numbers.plans.labels("cached").inc()
+        return kept
+    await cloud.quotas.take(edge, "plans")
+    try:
+        answer = await cloud.plans.ask(question)
+    except PlannerError as error:
+        raise unreachable(error, cloud.log.failed) from None
+    cloud.kept.keep(question, answer)
+    cloud.numbers.plans.labels("refused" if answer.refusal is not None else "made").inc()
+    return answer
+
+
+async def toolset(cloud: Cloud, edge: str, asked: PlanAsked) -> Toolset:
+    """The tools that were offered, by their hash where they are known. Raises: Fault: 409, 422, 429."""
+    sha256 = asked.tools_sha256 if asked.tools_sha256 and not asked.tools else wire.tools_hash(asked.tools)
+    found = cloud.toolsets.get(sha256)
+    if found is not None:
+        return found
+    if asked.tools_sha256 and not asked.tools:
+        raise Fault(409, "tools", "tools of that hash are not known here (any more); send them whole once")
+    await cloud.quotas.take(edge, "new_tools", len(asked.tools))
+    try:
+        found = Toolset(sha256, tools_from_json({"nodes": list(asked.tools)}))
+    except RegistryError:
+        raise Fault(
+            422, "shape", "tools are not as nodes of a tool_desc.json: id, desc, parameters, ids once"
+        ) from None
+    cloud.toolsets.keep(found)
+    return found
+
+
+_RANGE = re.compile(r"bytes=(\d{1,15})-(\d{0,15})")
+
+
+async def blob(storage: Storage, sha256: str, wanted: str) -> Response:
+    """A blob, or the range of it that is wanted; what is no range of one kind is passed over. Raises: Fault."""
+    size = await run_in_threadpool(storage.blob_size, sha256) if re.fullmatch(r"[0-9a-f]{64}", sha256) else None
+    if size is None:
+        raise Fault(404, "missing", "there is nothing of that hash here")
+    headers = {"accept-ranges": "bytes", "etag": f'"{sha256}"', "cache-control": "private, immutable"}
+    match = _RANGE.fullmatch(wanted.replace(" ", ""))
+    first, last = (int(match[1]), min(int(match[2] or size), size - 1)) if match else (0, size - 1)
+    if match and (first >= size or last < first):
+        fault = Fault(416, "range", f"it has {size:,} bytes; ask for a part of these").response()
+        fault.headers["content-range"] = f"bytes */{size}"
+        return fault
+    if match:
+        headers["content-range"] = f"bytes {first}-{last}/{size}"
+    headers["content-length"] = str(last + 1 - first)
+    pieces = _pieces(storage, sha256, first, last)
+    return StreamingResponse(pieces, 206 if match else 200, headers, "application/octet-stream")
+
+
+async def _pieces(storage: Storage, sha256: str, first: int, last: int) -> AsyncIterator[bytes]:
+    while first <= last:
+        n_bytes = min(_BLOB_PIECE_BYTES, last + 1 - first)
+        yield await run_in_threadpool(storage.read_blob, sha256, first, n_bytes)
+        first += n_bytes
+
+
+def _sedna_routes(service: str) -> APIRouter:
+    """What Sedna's joint inference asks a big model: `POST /{service}/predict`, no token."""
+    routes = APIRouter()
+
+    @routes.get(f"/{service}", include_in_schema=False)
+    async def about() -> Response:
+        return _told(sedna.routes_of(service))
+
+    @routes.post(f"/{service}/predict", include_in_schema=False)
+    async def predict(request: Request) -> Response:
+        cloud = cloud_of(request)
+        try:
+            asked = sedna.questions_of(passed(request).body, dt.datetime.now(dt.UTC))
+        except WireError as error:
+            raise Fault(422, "shape", str(error)) from None
+        edge = f"sedna.{service}"
+        given = await asyncio.gather(*(planned(cloud, edge, one) for one in asked))
+        return _told(sedna.PredictGiven(result=tuple(given)))
+
+    return routes
+
+
+async def _answer_http(_: Request, error: Exception) -> Response:
+    """What Starlette itself turns away: no such address, no such method."""
+    assert isinstance(error, HTTPException)
+    if error.status_code == 404:
+        return Fault(404, "missing", "there is nothing at that address; /openapi.json tells what there is").response()
+    answer = Fault(error.status_code, "method" if error.status_code == 405 else "shape", str(error.detail)).response()
+    for name, value in (error.headers or {}).items():
+        answer.headers[name] = value
+    return answer
+
+
+# ── Teachers, as the settings name them ───────────────────────────────────────────────────────────────────
+
+
+def _teacher(settings: CloudSettings, environ: Mapping[str, str]) -> Planning | None:
+    chosen = settings.teacher
+    if chosen.kind == "student":
+        return StudentTeacher.open(
+            settings.path(chosen.path), _encoder(environ), chosen.arguments, cache_folder(environ)
+        )
+    if chosen.kind == "recorded":
+        return Recorded(settings.path(chosen.path))
+    if chosen.kind == "model":
+        models = [
+            _model(chosen.base_url, chosen.model, chosen.api_key_env, chosen.timeout_s, environ)
+            for _ in range(chosen.parallel)
+        ]
+        return ModelTeacher(models, _encoder(environ))
+    return None
+
+
+def _answering(settings: CloudSettings, environ: Mapping[str, str]) -> Answering | None:
+    chosen = settings.answers
+    if chosen.kind == "recorded":
+        return RecordedAnswers(settings.path(chosen.path))
+    if chosen.kind == "model":
+        models = [
+            _model(chosen.base_url, chosen.model, chosen.api_key_env, chosen.timeout_s, environ)
+            for _ in range(chosen.parallel)
+        ]
+        return ModelAnswers(models)
+    return None
+
+
+def _encoder(environ: Mapping[str, str]) -> Encoder:
+    from hearth.models.encoder import MiniLMEncoder  # a service without a teacher waits for none
+
+    return MiniLMEncoder.open(cache_folder(environ))
+
+
+def _model(base_url: str, name: str, key_env: str, timeout_s: float, environ: Mapping[str, str]) -> LanguageModel:
+    key = secret("api_key_env", key_env, "[teacher] of cloud.toml", environ) if key_env else ""
+    host = httpx.URL(base_url)
+    return RemoteModel(base_url, name, key, NamedHosts(host), timeout_s=timeout_s)
+
+
+def _plan_queue(teacher: Planning, settings: CloudSettings, numbers: Numbers) -> Queue[Asked, PlanGiven]:
+    limits = settings.limits
+    return Queue(
+        teacher.plans,
+        n_threads=teacher.n_threads,
+        n_waiting=limits.waiting,
+        n_batch=limits.batch if teacher.gains_by_batches else 1,
+        batch_s=limits.batch_ms / 1000,
+        wait_s=limits.wait_s,
+        numbers=numbers,
+    )
+
+
+def _answer_queue(
+    answering: Answering, settings: CloudSettings, numbers: Numbers
+) -> Queue[AnswerAsked, AnswerGiven | None]:
+    limits = settings.limits
+    return Queue(
+        lambda asked: [answering.answer(one) for one in asked],
+        n_threads=answering.n_threads,
+        n_waiting=limits.waiting,
+        n_batch=1,
+        batch_s=0.0,
+        wait_s=limits.wait_s,
+        numbers=numbers,
+    )
+
+
+# ── The key ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def make_key(path: Path) -> Ed25519PrivateKey:
+    """A new key in a file that only its owner can read. Raises: ConfigError: There is one, or it cannot be written."""
+    key = Ed25519PrivateKey.generate()
+    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    try:
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(pem)
+    except OSError as error:
+        raise ConfigError(f"cannot write the key {str(path)!r}: {error.strerror}; nothing was replaced") from None
+    return key
+
+
+def read_key(path: Path) -> Ed25519PrivateKey:
+    """Raises: ConfigError: There is none, it is no Ed25519 key, or others can read it."""
+    try:
+        if path.stat().st_mode & 0o077:
+            raise ConfigError(f"others can read the key {str(path)!r}; run `chmod 600 {path}`")
+        key = load_pem_private_key(path.read_bytes(), None)
+    except OSError as error:
+        raise ConfigError(
+            f"cannot read the key {str(path)!r}: {error.strerror}; make one with `hearth cloud init`"
+        ) from None
+    except (ValueError, TypeError):
+        key = None
+    if not isinstance(key, Ed25519PrivateKey):
+        raise ConfigError(
+            f"{str(path)!r} holds no Ed25519 key; bring back the one that edges joined, or make a new one"
+        )
+    return key
