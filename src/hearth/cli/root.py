@@ -112,6 +112,7 @@ ELSEWHERE = {
     "cloud": "hearth.cli.cloud:cloud",
     "correct": "hearth.cli.correcting:correct",
     "devices": "hearth.cli.devices:devices",
+    "edge": "hearth.cli.edge:edge",
     "forget": "hearth.cli.forgetting:forget",
     "learn": "hearth.cli.quarantine:learn",  # a command of it; loads the others
     "ledger": "hearth.cli.ledger:ledger",

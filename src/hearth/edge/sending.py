@@ -25,7 +25,7 @@ from hearth import wire
 from hearth.edge import joining
 from hearth.edge.link import Link
 from hearth.edge.outbox import KINDS, Kind, Outbox, Waiting
-from hearth.edge.sharing import Kept, Shareable
+from hearth.edge.sharing import Kept, Shareable, Sharer
 from hearth.errors import HomeBusyError, LinkError
 from hearth.store import Store
 
@@ -34,9 +34,6 @@ _N_ALONE = 8
 """So often the service may break on one message before the next one is tried past it."""
 _NEVER = (400, 413, 422)
 """What a service answers to a message it will not take as it is."""
-
-Prepare = Callable[[Waiting], Shareable | Kept]
-"""Makes what is sent of a demonstration that waits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +88,7 @@ class Sender:
         self,
         store: Store,
         link: Link,
-        prepare: Prepare,
+        sharer: Sharer,
         clock: Callable[[], dt.datetime],
         lot: random.Random | None = None,
     ) -> None:
@@ -102,7 +99,7 @@ class Sender:
         """
         self._store = store
         self._link = link
-        self._prepare = prepare
+        self._sharer = sharer
         self._clock = clock
         self._lot = lot or random.Random()  # noqa: S311 - no secret is made of it
         self._outbox = Outbox(store, clock)
@@ -154,7 +151,7 @@ class Sender:
         n_bytes = n_gone = n_kept = 0
         for message in self._outbox.head(kind, most):
             if message.payload is None:
-                found = self._prepare(message)
+                found = self._sharer.shareable(message.id, message.about, message.digest)
                 if isinstance(found, Kept):
                     if found.is_gone:
                         self._outbox.withdraw(message)
@@ -221,7 +218,7 @@ class Sender:
         behind = [message for message in self._outbox.head(kind, 2) if message.id != first.id]
         made = [message for message in behind if message.payload is not None]
         if kind == "demonstration" and behind and not made:
-            found = self._prepare(behind[0])
+            found = self._sharer.shareable(behind[0].id, behind[0].about, behind[0].digest)
             if isinstance(found, Shareable):
                 self._outbox.fix(behind[0], found.payload, found.stands_for)
                 made = [replace(behind[0], payload=found.payload, stands_for=found.stands_for)]

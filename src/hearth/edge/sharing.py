@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+import sqlite3
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,11 +58,24 @@ class Kept:
     """It no longer counts here; nothing is to be said of it."""
 
 
-def shareable(
-    store: Store, about: str, digest: str, id: str, host: str, mask: OwnersMask | Masker, tools: Mapping[str, ToolSpec]
+@dataclass(frozen=True, slots=True)
+class Sharer:
+    """Makes demonstrations of one home fit for one host."""
+
+    store: Store
+    host: str
+    mask: OwnersMask | Masker
+    tools: Mapping[str, ToolSpec]
+
+    def shareable(self, id: str, about: str, digest: str) -> Shareable | Kept:
+        """The demonstration `about`, masked, as the host may have it under the name `id`; or why it stays."""
+        rows = self.store.query("SELECT * FROM demonstration WHERE id = ? AND digest = ?", (about, digest))
+        return _shareable(rows, id, self.host, self.mask, self.tools)
+
+
+def _shareable(
+    rows: Sequence[sqlite3.Row], id: str, host: str, mask: OwnersMask | Masker, tools: Mapping[str, ToolSpec]
 ) -> Shareable | Kept:
-    """The demonstration `about`, masked, as `host` may have it under the name `id`; or why it stays."""
-    rows = store.query("SELECT * FROM demonstration WHERE id = ? AND digest = ?", (about, digest))
     if not rows:
         return Kept("it was taken back, or replaced by another", is_gone=True)
     row = rows[0]
