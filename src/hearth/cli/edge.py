@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from hearth import errors
+from hearth.cli.edge_run import health, run
 from hearth.cli.invocation import Invocation, as_json, print_json
 from hearth.terminal import clean, short
 
@@ -47,6 +48,10 @@ def edge() -> None:
     Nothing leaves before you joined one, and then only masked and of the kinds you agreed to; `hearth ledger` shows
     every byte. Without the cloud, everything goes on here.
     """
+
+
+edge.add_command(health)
+edge.add_command(run)
 
 
 # ── Joining and leaving ───────────────────────────────────────────────────────────────────────────────────

@@ -44,6 +44,19 @@ health_option = click.option(
     metavar="SECONDS",
     help="Learn only when nothing was asked for so long.",
 )
+@click.option(
+    "--join",
+    "cloud_url",
+    envvar="HEARTH_EDGE_URL",
+    metavar="URL",
+    help="Join this cloud first, where none was joined; the token is taken from $HEARTH_EDGE_TOKEN.",
+)
+@click.option(
+    "--fingerprint",
+    envvar="HEARTH_EDGE_FINGERPRINT",
+    default="",
+    help="Of the key of that cloud, as its keeper told you: another one is not joined.",
+)
 @click.option("--init", "makes_home", is_flag=True, help="Make the home first when there is none.")
 @click.option("--once", is_flag=True, help="Each piece once, in order, then end: for a timer instead of a service.")
 @health_option
@@ -54,6 +67,8 @@ def run(
     tend_every: float,
     learn_every: float,
     quiet_s: float,
+    cloud_url: str | None,
+    fingerprint: str,
     makes_home: bool,
     once: bool,
     health_file: Path | None,
@@ -61,7 +76,8 @@ def run(
     """Send and fetch, tend memory and learn, again and again, until ended.
 
     Each piece is a command: `hearth edge sync` (where a cloud was joined), `hearth memory tend`, `hearth learn --fast`.
-    Between them the home is free; requests wait for a piece at most. SIGTERM ends it gently.
+    Between them the home is free; requests wait for a piece at most. SIGTERM ends it gently. With --init and --join a new
+    device sets itself up.
     """
     from hearth.edge.joining import token_file
     from hearth.edge.running import Piece, Runner, Times
@@ -78,6 +94,14 @@ def run(
     def say(line: str) -> None:
         click.echo(clean(line))
 
+    if cloud_url and not token_file(home).exists():
+        if not fingerprint:
+            raise ConfigError(
+                f"to join {cloud_url!r} without you, the fingerprint of its key must be known: give --fingerprint or "
+                "$HEARTH_EDGE_FINGERPRINT; the keeper of the service has it"
+            )
+        joining = ("edge", "join", cloud_url, "--fingerprint", fingerprint, "--yes")
+        pieces.insert(0, Piece(joining, sync_every, is_once=True))
     runner = Runner(home, pieces, file, Times(quiet_s=quiet_s), say=say)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: runner.stop.set())

@@ -48,6 +48,8 @@ class Piece:
     """Only while the owner has asked nothing for a while."""
     needs_file: Path | None = None
     """Only while there is this file."""
+    is_once: bool = False
+    """Not again once it is done."""
     may_be: tuple[int, ...] = (0, 6)
     """Exit codes that count as done."""
 
@@ -121,6 +123,8 @@ class Runner:
                     continue
                 one.last = self._ran(one.piece, due)
                 wait_s = min(_RETRY_S, one.piece.every_s) if one.last.code == BUSY else one.piece.every_s
+                if one.piece.is_once and one.last.code == 0:
+                    wait_s = float("inf")
                 one.at_s = time.monotonic() + wait_s
             self._write("waiting", due)
             if once:
