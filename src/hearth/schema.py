@@ -524,6 +524,20 @@ MIGRATIONS: tuple[str, ...] = (
         last_at TEXT NOT NULL,
         PRIMARY KEY (kind, why)
     );
+    CREATE TABLE cloud_answer (
+        form TEXT PRIMARY KEY,
+        answer BLOB NOT NULL,
+        at TEXT NOT NULL
+    );
+    CREATE TRIGGER cloud_answer_of_episode AFTER DELETE ON episode BEGIN
+        DELETE FROM cloud_answer;
+    END;
+    CREATE TRIGGER cloud_answer_of_demonstration AFTER DELETE ON demonstration BEGIN
+        DELETE FROM cloud_answer;
+    END;
+    CREATE TRIGGER cloud_answer_of_event AFTER DELETE ON event BEGIN
+        DELETE FROM cloud_answer;
+    END;
     CREATE TRIGGER demonstration_let_go AFTER DELETE ON demonstration BEGIN
         DELETE FROM outbox WHERE about = old.id AND state <> 'delivered';
     END;

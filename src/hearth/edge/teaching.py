@@ -24,6 +24,7 @@ from typing import Any
 from hearth import config, wire
 from hearth.config import Settings
 from hearth.edge import joining, outbox
+from hearth.edge.answered import Answered
 from hearth.edge.link import Link
 from hearth.errors import LinkError, PlanError, PlannerError, WireError
 from hearth.guard.mask import Masked, Masker
@@ -73,7 +74,8 @@ class CloudTeacher:
         """Nothing is asked yet.
 
         Args:
-            store: Where questions wait that nobody could answer; None keeps none.
+            store: Where questions wait that nobody could answer, and what was said to earlier ones (`answered`); None
+                keeps neither.
             filling: Finds values that a plan leaves open; without one they are asked for.
             context: What `filling` may know when requests are labelled.
             clock: Seconds from any origin; replaced in tests.
@@ -84,6 +86,7 @@ class CloudTeacher:
         self._link = link
         self._mask = mask
         self._store = store
+        self._answered = Answered(store, link.host) if store is not None else None
         self._filling = filling
         self._context = context or Context()
         self._clock = clock
@@ -105,6 +108,8 @@ class CloudTeacher:
             PlannerError: Not reached, or its answer cannot be used; where the cloud is only away, the question waits.
         """
         question = self._question(request, tools)
+        if (known := self._said_before(question)) is not None:
+            return self._read(known, question, request, context, tools)
         if (left_s := self._rests_until_s - self._clock()) > 0:
             self._keep(question)
             raise PlannerError(f"{self.name!r} is not asked for another {left_s:.0f} s: {self._fault}")
@@ -121,7 +126,7 @@ class CloudTeacher:
         for request in requests:
             question = self._question(request, tools)
             try:
-                given = self._said_later(question)
+                given = self._said_later(question) or self._said_before(question)
                 if given is None and self._n_failures >= _N_FAILURES:
                     yield Refusal("unreadable", f"{self.name!r} was not asked any more: {self._fault}")
                     continue
@@ -177,6 +182,18 @@ class CloudTeacher:
         self.n_tokens = given.n_tokens
         return given
 
+    def _said_before(self, question: _Question) -> wire.PlanGiven | None:
+        """What the cloud said to the same masked form."""
+        found = self._answered.find(question.asked, question.asked.now) if self._answered is not None else None
+        if found is not None:
+            self.n_tokens = 0
+        return found
+
+    def _remember(self, question: _Question, given: wire.PlanGiven) -> None:
+        """Keep an answer that could be used, for the next question of the same form."""
+        if self._answered is not None:
+            self._answered.keep(question.asked, given, question.asked.now)
+
     def _keep(self, question: _Question) -> None:
         """Let the question wait in the outbox."""
         if self._store is not None:
@@ -215,6 +232,7 @@ class CloudTeacher:
             reason = " ".join(said.reason.split())[:_MAX_SAID] or "the cloud knows no plan for it"
             refusal = question.masked.unmask_answer(Refusal(said.kind, reason, missing, planner=self.name))
             assert isinstance(refusal, Refusal)
+            self._remember(question, given)
             return refusal
         try:
             plan = plan_from_json(given.plan)
@@ -223,7 +241,9 @@ class CloudTeacher:
             restored = question.masked.unmask_answer(bare)
             assert isinstance(restored, Plan)
             whole = self._completed(restored, request, context, tools)
-            return whole if isinstance(whole, Refusal) else check_plan(whole, tools)
+            checked = whole if isinstance(whole, Refusal) else check_plan(whole, tools)
+            self._remember(question, given)
+            return checked
         except PlanError as error:
             raise PlannerError(f"the plan of {self.name!r} cannot be used: {error}") from None
 
