@@ -355,7 +355,7 @@ def _raised(gram: Whole, n_features: int, spread: float) -> Whole:
     square = (directions * np.maximum(values, 0)) @ directions.T
     raised = np.rint(square[np.triu_indices(n_features)]).astype(np.int64)
     raised[upper_place(n_features)] += round(spread * math.sqrt(n_features)) + n_features
-    return raised
+    return np.asarray(raised, dtype=np.int64)
 
 
 def gaussian(n: int, seed: bytes | None = None) -> Floats:

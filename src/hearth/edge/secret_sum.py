@@ -1,4 +1,4 @@
-"""An edge's part in a sum of which nobody sees the terms: its row leaves it hidden under masks that cancel in the total.
+"""An edge's part in a sum of which nobody sees the terms: its row leaves it under masks that cancel in the total.
 
 Four turns. *Keys*: every edge shows two X25519 public keys. *Shares*: each splits its second private key and the seed
 of a mask of its own among all (Shamir), sealed for each of them by the first keys. *Row*: it sends its row plus its own
@@ -15,7 +15,8 @@ Covered: rows are seen by nobody; edges that leave at any turn; shares that are 
 service that asks for both halves of one edge, or to open for fewer than the threshold; a service that tells of
 fewer than `threshold` edges.
 Not covered: a service that makes up edges of its own, or tells edges different lists (the paper's other variant needs
-keys that vouch for edges: here the service's tokens do that); an edge that sends a wrong row (`cloud.merging` sees sums).
+keys that vouch for edges: here the service's tokens do that); an edge that sends a wrong row (`cloud.merging` judges
+sums).
 """
 
 from __future__ import annotations
@@ -188,8 +189,8 @@ class Participant:
             raise StatisticsError("a round is opened once, after the rows; wait for the next round")
         if not came <= self._shares.keys() or self.edge not in came or len(came) < self._threshold:
             raise StatisticsError(
-                f"rows of {len(came)} edges are said to have arrived, {self._threshold} of those who shared are needed; "
-                "nothing is opened"
+                f"rows of {len(came)} edges are said to have arrived, {self._threshold} of those who shared are "
+                "needed; nothing is opened"
             )
         self._has_opened = True
         seeds = {edge: both[1] for edge, both in self._shares.items() if edge in came}

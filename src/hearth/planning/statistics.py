@@ -12,9 +12,11 @@ a service is best shown sums over several edges alone (`edge.secret_sum`).
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import combinations
 from typing import TypeAlias
 
@@ -140,6 +142,17 @@ class Statistics:
     def fingerprint(self) -> str:
         """Of the features; only statistics alike in it can be added."""
         return f"{self.encoder}; {fingerprint_of(self.reading, self.n_inputs)}"
+
+    @cached_property
+    def digest(self) -> str:
+        """The same for the same statistics, and for no others."""
+        found = hashlib.sha256(repr((self.fingerprint, self.n_edges, self.n_demonstrations, self.is_noisy)).encode())
+        for sums in (self.text, self.clause):
+            found.update(repr((sums.outputs, sums.n_rows)).encode())
+            for part in (sums.gram, sums.moments, sums.mass):
+                found.update(np.ascontiguousarray(part))
+        found.update(repr((sorted(self.sequences.items()), sorted(self.links.items()))).encode())
+        return found.hexdigest()
 
     @property
     def tools(self) -> tuple[str, ...]:

@@ -293,11 +293,7 @@ class Student:
         Raises:
             StatisticsError: It is over other features; nothing was changed.
         """
-        if prior is not None and prior.fingerprint != self.fingerprint:
-            raise StatisticsError(
-                f"the prior is over features {prior.fingerprint!r}, this student's are {self.fingerprint!r}; "
-                "take one of the same encoder and profile"
-            )
+        self._check_prior(prior)
         if self.options.use_heads and self.heads.can_learn:
             self._move_prior(prior)
         self._count_prior(self._prior, -1)
@@ -308,6 +304,13 @@ class Student:
             self._move_heads(list(self._taught.values()), 1)
         self._joining = None
         self._changed()
+
+    def _check_prior(self, prior: Statistics | None) -> None:
+        if prior is not None and prior.fingerprint != self.fingerprint:
+            raise StatisticsError(
+                f"the prior is over features {prior.fingerprint!r}, this student's are {self.fingerprint!r}; "
+                "take one of the same encoder and profile"
+            )
 
     def _move_prior(self, prior: Statistics | None) -> None:
         o, fingerprint = self.options, self._reader.fingerprint
@@ -406,6 +409,7 @@ class Student:
                 self._n_since_fit,
                 self._proposer.fingerprint if self._proposer else "",
                 self._held,
+                self._prior.digest if self._prior else "",
             ),
             base,
         )
@@ -418,15 +422,18 @@ class Student:
         tools: Mapping[str, ToolSpec],
         graph: frozenset[tuple[str, str]] | None = None,
         proposer: Proposer | None = None,
+        prior: Statistics | None = None,
     ) -> Student:
         """The student that `save` wrote, with its options.
 
         Args:
             proposer: The model it had adopted; without it, or with another, the rest is weighed anew without it.
+            prior: What it began with; without it, or with another, the weights are solved anew.
         Raises:
             StoreError: Nothing was saved there, or it cannot be read.
             StoreCorruptError: Damaged.
             StoreVersionError: Of another version of Hearth, or learnt with another encoder.
+            StatisticsError: The prior is over other features.
         """
         kept = student_file.read(folder)
         student = cls(encoder, {}, kept.options, graph)
@@ -435,7 +442,14 @@ class Student:
         student._taught = dict(kept.taught)
         for one in student._taught.values():
             student._count(one, 1)
-        if kept.options.use_heads and student._taught:
+        is_solved = kept.prior == (prior.digest if prior else "")
+        student._check_prior(prior)
+        student._prior = prior
+        student._count_prior(prior, 1)
+        if not is_solved and kept.options.use_heads:
+            student._start_heads()
+            student._move_heads(list(student._taught.values()), 1)
+        elif kept.options.use_heads and (student._taught or prior):
             o = student.options
             (outputs, weights), (clause_outputs, clause_weights) = kept.heads, kept.clause_heads
             student.heads = Heads.of_solved(outputs, weights, ridge=o.ridge, fingerprint=kept.fingerprint)
@@ -446,7 +460,7 @@ class Student:
         student._n_since_fit = kept.n_since_fit
         if kept.proposer == (proposer.fingerprint if proposer else ""):
             student._proposer, student._held = proposer, dict(kept.held)
-            joining = Joining(*kept.joining) if kept.joining and len(kept.joining) == 3 else None
+            joining = Joining(*kept.joining) if kept.joining and len(kept.joining) == 3 and is_solved else None
             student._joining = joining if joining is not None and joining.fits() else None  # else fitted at first need
         elif proposer:
             student._proposer = proposer

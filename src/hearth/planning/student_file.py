@@ -55,6 +55,8 @@ class Kept:
     proposer: str
     """Fingerprint of the adopted model; empty for none."""
     held: Mapping[str, Proposal]
+    prior: str = ""
+    """Digest of the prior that is in the solved weights; empty for none."""
 
 
 def write(folder: Path, kept: Kept, base: Path | None = None) -> None:
@@ -189,6 +191,7 @@ def _parts(kept: Kept, base: _Base | None) -> tuple[dict[str, NDArray[np.uint8]]
         "joining": [_listed(weigher) for weigher in kept.joining] if kept.joining is not None else None,
         "n_since_fit": kept.n_since_fit,
         "proposer": kept.proposer,
+        "prior": kept.prior,
         "held": {
             id: [dict(p.tools), [[list(s), log] for s, log in p.sequences], [[*pair, v] for pair, v in p.link.items()]]
             for id, p in kept.held.items()
@@ -232,6 +235,7 @@ def _kept(header: Mapping[str, Any], parts: Mapping[str, NDArray[np.int16]], bas
             )
             for id, (tools, sequences, links) in header["held"].items()
         },
+        str(header.get("prior", "")),
     )
 
 
