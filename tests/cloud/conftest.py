@@ -1,0 +1,226 @@
+"""The service on both databases, and as a server on loopback. A PostgreSQL is started for the run where there is one."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import itertools
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import psycopg
+import pytest
+import uvicorn
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from hearth import wire
+from hearth.cloud.answering import Answering
+from hearth.cloud.service import create_app
+from hearth.cloud.settings import CloudSettings
+from hearth.cloud.storage import Storage
+from hearth.cloud.teaching import Planning
+from hearth.cloud.tokens import issue
+from hearth.testing import FIXED_NOW
+
+_PLACES = ("/usr/lib/postgresql/17/bin", "/usr/lib/postgresql/16/bin", "/usr/lib/postgresql/15/bin")
+_USERS = ("postgres", "nobody")
+_START_S = 30
+
+
+@dataclass
+class Clock:
+    """Moves when it is told to."""
+
+    at: dt.datetime = FIXED_NOW.astimezone(dt.UTC)
+
+    def __call__(self) -> dt.datetime:
+        return self.at
+
+    def monotonic(self) -> float:
+        return self.at.timestamp()
+
+    def wait(self, seconds: float) -> None:
+        self.at += dt.timedelta(seconds=seconds)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+# ── Databases ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _programs() -> Path | None:
+    found = shutil.which("initdb")
+    places = [Path(found).parent] if found else []
+    return next((p for p in (*places, *map(Path, _PLACES)) if (p / "initdb").exists()), None)
+
+
+def _unprivileged() -> str | None:
+    """Who runs PostgreSQL, which refuses to be root; None: whoever runs the tests."""
+    if os.geteuid() != 0:
+        return None
+    names = {entry.pw_name for entry in pwd.getpwall()}
+    return next(name for name in _USERS if name in names)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """The folder of a running PostgreSQL's socket."""
+    programs = _programs()
+    if programs is None:
+        pytest.skip("no PostgreSQL on this machine: initdb is neither on PATH nor where Debian puts it")
+    user = _unprivileged()
+    folder = Path(tempfile.mkdtemp(prefix="hearth-pg-", dir="/tmp"))
+    if user is not None:
+        shutil.chown(folder, user)
+    kept = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "TZ": "UTC"}
+
+    def start(*arguments: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [str(programs / arguments[0]), *arguments[1:]],
+            user=user, cwd=folder, env=kept, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+
+    made = start("initdb", "-D", str(folder / "data"), "-U", "hearth", "-A", "trust", "--no-sync", "-E", "UTF8")
+    assert made.wait(_START_S) == 0, "initdb failed"
+    server = start(
+        "postgres", "-D", str(folder / "data"), "-k", str(folder), "-c", "listen_addresses=", "-c", "fsync=off",
+        "-c", "full_page_writes=off", "-c", "max_connections=60", "-c", "shared_buffers=16MB",
+    )  # fmt: skip
+    try:
+        _wait_for(folder, server)
+        yield str(folder)
+    finally:
+        server.send_signal(2)  # at once, in order
+        server.wait(_START_S)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _wait_for(folder: Path, server: subprocess.Popen[bytes]) -> None:
+    until = time.monotonic() + _START_S
+    while True:
+        try:
+            psycopg.connect(f"host={folder} user=hearth dbname=postgres").close()
+            return
+        except psycopg.OperationalError:
+            assert server.poll() is None, "PostgreSQL ended at once"
+            assert time.monotonic() < until, "PostgreSQL did not start"
+            time.sleep(0.05)
+
+
+_numbers = itertools.count()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The address of an empty database of each kind."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'cloud.db'}"
+    folder = request.getfixturevalue("postgres")
+    name = f"t{next(_numbers)}"
+    with psycopg.connect(f"host={folder} user=hearth dbname=postgres", autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")  # type: ignore[call-overload]
+    return f"postgresql://hearth@/{name}?host={folder}"
+
+
+@pytest.fixture
+def storage(url: str, clock: Clock) -> Iterator[Storage]:
+    """On both databases."""
+    with Storage.open(url, clock) as storage:
+        yield storage
+
+
+@pytest.fixture
+def small_storage(tmp_path: Path, clock: Clock) -> Iterator[Storage]:
+    """On SQLite alone: for what does not depend on the database."""
+    with Storage.open(f"sqlite:///{tmp_path / 'cloud.db'}", clock) as storage:
+        yield storage
+
+
+# ── The service ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass
+class Served:
+    """A service that listens."""
+
+    url: str
+    storage: Storage
+    settings: CloudSettings
+    server: uvicorn.Server
+
+    def token(self, edge: str = "kitchen") -> str:
+        return issue(self.storage, edge, None).text
+
+    def client(self, token: str = "", instance: str = "", **headers: str) -> httpx.Client:
+        said = {wire.PROTOCOL_HEADER: str(wire.VERSION)}
+        if token:
+            said["Authorization"] = f"Bearer {token}"
+        if instance:
+            said[wire.INSTANCE_HEADER] = instance
+        return httpx.Client(base_url=self.url, headers=said | headers, trust_env=False, timeout=10)
+
+
+Serve = Callable[..., Served]
+
+
+@contextlib.contextmanager
+def serving(
+    settings: CloudSettings,
+    storage: Storage,
+    *,
+    teacher: Planning | None = None,
+    answering: Answering | None = None,
+    clock: Clock | None = None,
+) -> Iterator[Served]:
+    """A service on loopback, with real HTTP; stopped in order."""
+    monotonic = clock.monotonic if clock is not None else time.monotonic
+    key = Ed25519PrivateKey.generate()
+    app = create_app(settings, storage, teacher=teacher, answering=answering, key=key, monotonic=monotonic)
+    config = uvicorn.Config(app, host="127.0.0.1", port=0, log_config=None, access_log=False, lifespan="on")
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    until = time.monotonic() + 10
+    while not server.started:
+        assert thread.is_alive(), "the service did not start"
+        assert time.monotonic() < until, "the service did not start in time"
+        time.sleep(0.005)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    try:
+        yield Served(f"http://127.0.0.1:{port}", storage, settings, server)
+    finally:
+        server.should_exit = True
+        thread.join(15)
+        assert not thread.is_alive(), "the service did not stop"
+
+
+@pytest.fixture
+def serve(small_storage: Storage) -> Iterator[Serve]:
+    """Starts a service on SQLite; the system's clock for waiting, the test's for the rest."""
+    with contextlib.ExitStack() as open_:
+
+        def start(
+            settings: CloudSettings | None = None,
+            *,
+            teacher: Planning | None = None,
+            answering: Answering | None = None,
+            clock: Clock | None = None,
+        ) -> Served:
+            chosen = settings or CloudSettings()
+            return open_.enter_context(
+                serving(chosen, small_storage, teacher=teacher, answering=answering, clock=clock)
+            )
+
+        yield start
