@@ -108,9 +108,10 @@ def join(
         _show_service(address, hello, shown, {**settings.edge.model_dump(), **wanted})
         _check_key(shown, expected, yes)
         secret = joining.checked_token(_token(token, token_file))
-        _try_token(address, door, secret)
+        name = joining.name_for(store, home, address, hello.public_key)
+        _try_token(address, door, secret, name)
         changed = settings_file.change(home / "hearth.toml", entry, wanted)
-        found = joining.join(store, home, address, hello.server, hello.public_key, secret, _now(settings))
+        found = joining.join(store, home, address, hello.server, hello.public_key, name, secret, _now(settings))
         n_past = _note_past(store, settings)
     if as_json:
         print_json({"url": found.url, "server": found.server, "fingerprint": shown, "changed_settings": changed})
@@ -141,14 +142,14 @@ def _hello(address: str, door: Egress) -> Hello:
         return link.hello()
 
 
-def _try_token(address: str, door: Egress, secret: str) -> None:
+def _try_token(address: str, door: Egress, secret: str, name: str) -> None:
     """Raises: LinkError: The token is not taken."""
     from hearth.edge.link import Link
 
     def token() -> str:
         return secret
 
-    with Link(address, door, token, "joining") as link:
+    with Link(address, door, token, name) as link:
         try:
             link.tasks()
         except errors.LinkError as error:

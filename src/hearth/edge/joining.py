@@ -116,14 +116,24 @@ def joined(store: Store, home: Path) -> Joined | None:
     )
 
 
-def join(store: Store, home: Path, url: str, server: str, public_key: str, token: str, now: dt.datetime) -> Joined:
+def name_for(store: Store, home: Path, url: str, public_key: str) -> str:
+    """This device's name at a service: the one it has there already, else a new one."""
+    known = joined(store, home)
+    if known is not None and (known.url, known.public_key) == (url, public_key):
+        return known.instance
+    return _drawn()
+
+
+def join(
+    store: Store, home: Path, url: str, server: str, public_key: str, instance: str, token: str, now: dt.datetime
+) -> Joined:
     """Keep a cloud as joined, in the place of one before; the token goes into its file first.
 
     Raises:
         ConfigError: A token that cannot be one, or a file that cannot be written. StoreError: Nothing was joined.
     """
     keep_token(home, token)
-    found = Joined(url, server, public_key, _drawn(), now.isoformat(timespec="seconds"))
+    found = Joined(url, server, public_key, instance, now.isoformat(timespec="seconds"))
     with store.transaction() as cursor:
         before = cursor.execute("SELECT url, public_key, secret FROM edge_link").fetchone()
         same = before is not None and (before["url"], before["public_key"]) == (url, public_key)

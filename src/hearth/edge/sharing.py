@@ -37,6 +37,9 @@ _KINDS = {
     "FilePath": "file",
 }
 """Types of values that are somebody's, and the kinds masking knows them by."""
+_TIMES = ("date", "time", "datetime", "duration")
+_TIME_FORM = re.compile(r"[0-9TPZWYMDHS:.+-]{1,40}")
+"""How times are written out in a plan; to masking some of their digits look like a number of somebody's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,20 +106,25 @@ def _masked(
     texts = [request, *map(str, data.get("task_steps") or ())]
     n_told = len(texts)
     for node in data["task_nodes"]:
-        arguments = [argument for argument in node["arguments"] if isinstance(argument, dict)]
+        arguments = [dict(argument) for argument in node["arguments"] if isinstance(argument, dict)]
         nodes.append({**{k: node[k] for k in ("task", "after") if k in node}, "arguments": arguments})
         for argument in arguments:
-            texts += _literals(argument["value"])
+            argument["plain"] = _is_plain(argument["value"], tools.get(node["task"]), argument["name"])
+            texts += [] if argument["plain"] else _literals(argument["value"])
     masked = mask.masker().mask(*texts)
     stand_ins = masked.stand_ins
     for node in nodes:  # first, so that each stands for its value wherever that stands
         for argument in node["arguments"]:
-            _give_stand_ins(argument["value"], _kind(tools.get(node["task"]), argument["name"]), masked)
+            if not argument["plain"]:
+                _give_stand_ins(argument["value"], _kind(tools.get(node["task"]), argument["name"]), masked)
     rest = iter(masked.texts[n_told:])
     for node in nodes:
         spec = tools.get(node["task"])
         node["arguments"] = [
-            {"name": a["name"], "value": _filled(a["value"], rest, _kind(spec, a["name"]), stand_ins)}
+            {
+                "name": a["name"],
+                "value": a["value"] if a["plain"] else _filled(a["value"], rest, _kind(spec, a["name"]), stand_ins),
+            }
             for a in node["arguments"]
         ]
     told = [_without_values(text, stand_ins) for text in masked.texts[:n_told]]
@@ -137,6 +145,15 @@ def _kind(spec: ToolSpec | None, name: str) -> str:
     parameter = spec.parameter(name) if spec is not None else None
     kind = canonical_type(parameter.type) if parameter is not None else ""
     return _KINDS.get(kind.removeprefix("list[").removesuffix("]"), "")
+
+
+def _is_plain(value: object, spec: ToolSpec | None, name: str) -> bool:
+    """Whether a value tells nothing of anybody: a time, or one of the options its parameter has."""
+    parameter = spec.parameter(name) if spec is not None else None
+    if parameter is None or not isinstance(value, str):
+        return False
+    is_time = canonical_type(parameter.type) in _TIMES and _TIME_FORM.fullmatch(value) is not None
+    return is_time or value in parameter.enum
 
 
 _REFERENCE = re.compile(r"<node-\d{1,9}(?:\.[A-Za-z0-9_]+)*>")
