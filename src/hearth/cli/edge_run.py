@@ -76,8 +76,8 @@ def run(
     """Send and fetch, tend memory and learn, again and again, until ended.
 
     Each piece is a command: `hearth edge sync` (where a cloud was joined), `hearth memory tend`, `hearth learn --fast`.
-    Between them the home is free; requests wait for a piece at most. SIGTERM ends it gently. With --init and --join a new
-    device sets itself up.
+    Between them the home is free; requests wait for a piece at most. SIGTERM ends it gently. With --init and --join a
+    new device sets itself up.
     """
     from hearth.edge.joining import token_file
     from hearth.edge.running import Piece, Runner, Times
