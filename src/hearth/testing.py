@@ -29,6 +29,7 @@ import httpx
 from hearth.errors import CancelledError, EgressError, NotFound, SandboxError, ToolError, WrongType
 from hearth.functions import from_plain, to_plain
 from hearth.protocols import (
+    SETTABLE,
     CallContext,
     Cause,
     Egress,
@@ -41,13 +42,18 @@ from hearth.protocols import (
     Heard,
     Memory,
     MemoryHit,
+    Message,
+    Observation,
     Planner,
+    Reading,
     Recalled,
     Recording,
     Reply,
     Said,
+    Sensor,
     Sighting,
     Teacher,
+    Thing,
     Tool,
     Workspace,
     WrittenLine,
@@ -837,3 +843,122 @@ def check_expert(make: Callable[[], Expert[Given, Found]], given: Given, heavy_m
         first, second = cast(Found, tuple(first)), cast(Found, tuple(second))
     assert repr(first) == repr(second), f"{card.name!r} says different things of the same input; fix its seed"
     return first
+
+
+# ── What a sensor must keep ───────────────────────────────────────────────────────────────────────────────
+
+
+class ScriptedSensor:
+    """A `protocols.Sensor` with one thing: `lamp`, `on` or `off` on `scripted/lamp`, ordered on `scripted/lamp/set`."""
+
+    name = "scripted"
+
+    def __init__(self) -> None:
+        self._lamp = Thing("lamp", "lamp", "", "lamp", frozenset({"is_on"}), frozenset({"is_on"}))
+        self._refused: list[str] = []
+
+    @property
+    def things(self) -> Mapping[str, Thing]:
+        return {"lamp": self._lamp}
+
+    @property
+    def refused(self) -> tuple[str, ...]:
+        return tuple(self._refused[-10:])
+
+    def topics(self) -> tuple[str, ...]:
+        return ("scripted/lamp",)
+
+    def asks(self) -> tuple[Message, ...]:
+        return ()
+
+    def take(self, message: Message, at: dt.datetime) -> tuple[Observation, ...]:
+        if message.topic != "scripted/lamp":
+            return ()
+        if message.payload not in (b"on", b"off"):
+            self._refused.append(f"{message.payload[:40]!r} is neither on nor off")
+            return ()
+        return (Observation("lamp", "is_on", message.payload == b"on", at, "", message.is_retained),)
+
+    def order(
+        self,
+        thing: str,
+        wanted: Mapping[str, bool | float],
+        known: Mapping[str, Reading],  # noqa: ARG002
+    ) -> tuple[Message, ...]:
+        if thing != "lamp":
+            raise NotFound(f"no thing {thing!r}; there is: lamp")
+        if set(wanted) != {"is_on"}:
+            raise ToolError(f"the lamp takes no order for {sorted(wanted)}; it takes is_on")
+        return (Message("scripted/lamp/set", b"on" if wanted["is_on"] else b"off"),)
+
+
+_HOSTILE_PAYLOADS = (
+    *(
+        b"",
+        b"{",
+        b"[" * 5_000,
+        b"\xff\xfe",
+        b"\0" * 100,
+        b"null",
+        b"[]",
+        b'{"twin": null}',
+        b"NaN",
+        b"1e999",
+        b"\x1b[2J",
+    ),
+    *(b"x" * 100_000, b'{"name": "\\ud800"}', b'{"a": ' * 900 + b"1" + b"}" * 900, b"true", b'{"twin": {"": {}}}'),
+)
+
+
+def check_sensor(make: Callable[[], Sensor], told: Sequence[Message], thing: str, at: dt.datetime) -> Sensor:
+    """Hold a sensor to `protocols.Sensor`.
+
+    Args:
+        make: Makes one that has heard nothing yet.
+        told: Messages after which `thing` is known and has said something.
+    Returns:
+        One that took them, for further checks.
+    """
+    sensor = make()
+    topics, found = list(sensor.topics()), list[Observation]()
+    for message in told:
+        found += sensor.take(message, at)
+        now = sensor.topics()
+        assert list(dict.fromkeys(now)) == list(now), f"{sensor.name} listens to a topic twice"
+        topics += now
+    assert not any(topic in ("", "#", "+/#") for topic in topics), f"{sensor.name} listens to everything"
+    assert thing in sensor.things, f"{thing!r} is not known; there is {', '.join(sensor.things) or 'nothing'}"
+    assert found, f"{sensor.name} made no observation of what it was told"
+    for one in found:
+        assert one.thing in sensor.things, f"an observation is of {one.thing!r}, which is no thing"
+        assert one.at == at, "an observation has the time it was given"
+    known = sensor.things[thing]
+    assert known.id == thing, f"the thing {thing!r} has the id {known.id!r}"
+    assert known.confirms <= known.settable <= set(SETTABLE), "what is settable is of protocols.SETTABLE"
+    assert not known.reads & known.settable, "what can be set is no measurement"
+    _check_orders(sensor, known)
+    before = dict(sensor.things)
+    for topic in dict.fromkeys(topics):
+        for payload in _HOSTILE_PAYLOADS:
+            told_there = topic.replace("+", "x")
+            sensor.take(Message(told_there, payload, is_retained=bool(len(payload) % 2)), at)
+    assert all(line.isprintable() and len(line) <= 400 for line in sensor.refused), "refusals are short lines"
+    assert len(sensor.refused) <= 100, "refusals are the last few only"
+    assert sensor.things.get(thing) == before[thing], "garbage changed what is known of a thing"
+    assert sensor.take(Message("another/topic", b"on"), at) == (), "what is said elsewhere is none of its business"
+    return sensor
+
+
+def _check_orders(sensor: Sensor, known: Thing) -> None:
+    for quantity in known.settable:
+        value: bool | float = True if quantity.startswith("is_") else 20.0
+        messages = sensor.order(known.id, {quantity: value}, {})
+        assert messages, f"no message orders {quantity}"
+        for message in messages:
+            assert message.topic, "an order goes nowhere"
+            assert not set("+#") & set(message.topic), f"an order goes to {message.topic!r}"
+            assert message.payload, "an order says something"
+            assert not message.is_retained, "an order that is kept is carried out again later"
+        assert sensor.order(known.id, {quantity: value}, {}) == messages, "the same order is the same messages"
+    _expect(NotFound, lambda id: sensor.order(id, {"is_on": True}, {}), "no such thing")
+    _expect(ToolError, lambda quantity: sensor.order(known.id, {quantity: 1.0}, {}), "no such quantity")

@@ -4,6 +4,9 @@ of it, a statement is kept, "no, it's 48" puts right what was just answered or s
 By the form of the request alone: what memory holds decides nothing. To what was never told the answer is "I don't
 know".
 
+What was measured at home is asked of memory, too ("what was the temperature in the cellar this morning"), and what is
+measured now of the devices.
+
 Covered: who, what, which, where, when, how long, how many, how old, and yes or no, about "I", "my", "we", "our" or
 somebody the owner knows; who a name is; what somebody wrote who did; what the agent believed at a time.
 Not covered: what may be asked for advice or of the world ("how do I boil an egg", "where can I get a bicycle").
@@ -21,7 +24,7 @@ from hearth.memory.questions import asked_of, believed_then, declares, said_by
 from hearth.planning.check import check_plan
 from hearth.types import Context, Plan, Refusal, Request, Step, ToolSpec
 
-SEARCH, REMEMBER = "search_memory", "remember"
+SEARCH, REMEMBER, STATE = "search_memory", "remember", "device_state"
 NAME = "memory"
 _ASKED_OF_ANYONE = re.compile(
     r"\s*(?:(?:how|where|what|which \w+|who|when|why) )?(?:can|could|should|would|will|shall|might|may|must)\b"
@@ -69,6 +72,8 @@ def asked_of_memory(
     elif found.kind != "out_of_scope":
         return None
     asked = asked_of(request.text)
+    if (measured := _measured(asked.text, request, found, tools)) is not None:
+        return measured
     if _WHO.fullmatch(asked.text) or believed_then(request.text) is not None:
         return _checked(Step(SEARCH, {"query": asked.text.rstrip(" ?.!")}, text=request.text), tools)
     if not asked.is_question or _ASKED_OF_ANYONE.match(asked.text):
@@ -78,6 +83,29 @@ def asked_of_memory(
     if not _ABOUT_OWNER.search(asked.text) and not any(name in words for name in known):
         return None
     return _checked(Step(SEARCH, {"query": asked.text.rstrip(" ?.!")}, text=request.text), tools)
+
+
+_MEASURED = re.compile(
+    r"\s*(?:what|how|was|is)\b.*?\b(?P<what>temperature|humidity|warm|cold|hot|humid|damp)\b.*?"
+    r"\b(?:in|on|at|of) (?P<room>(?:the|my|our|[\w-]+['’]s) \w+(?: room)?)(?P<when>\b.*)",
+    re.IGNORECASE,
+)
+_WAS = re.compile(r"\s*(?:(?:what|how \w+) )?(?:was|were|has|had|did)\b", re.IGNORECASE)
+_OF = {"humidity": "humidity", "humid": "humidity", "damp": "humidity"}
+_NOT_HOME = frozenset({"city", "town", "country", "world", "north", "south", "sun", "sea", "oven", "fridge", "phone"})
+
+
+def _measured(text: str, request: Request, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> Plan | None:
+    """The plan for what is, or was, measured in a room; None where it is asked of nothing at home."""
+    match = _MEASURED.fullmatch(text)
+    if not isinstance(found, Refusal) or match is None or match["room"].split()[-1].casefold() in _NOT_HOME:
+        return None
+    if _WAS.match(text):
+        return _checked(Step(SEARCH, {"query": text.rstrip(" ?.!")}, text=request.text), tools)
+    if STATE not in tools:
+        return None
+    device = f"{_OF.get(match['what'].casefold(), 'temperature')} in {match['room']}"
+    return _checked(Step(STATE, {"device": device}, text=request.text), tools)
 
 
 def _with_what_was_said(

@@ -23,7 +23,7 @@ from pydantic import ValidationError
 from hearth.errors import NotFound, ToolError
 from hearth.protocols import SETTABLE, Message, Observation, Reading, Thing
 from hearth.sensors.announced import COMPONENTS, Announced, things_in
-from hearth.sensors.templates import WHOLE, NoValue, ValueTemplate, order_text
+from hearth.sensors.templates import WHOLE, Absent, NoValue, ValueTemplate, order_text
 
 MAX_THINGS = 500
 MAX_TOPICS = 2_000
@@ -168,7 +168,7 @@ class HomeAssistant:
         try:
             value = _value(reads, reads.template.read(text))
         except NoValue as error:
-            if text:
+            if text and not isinstance(error, Absent):
                 self._refuse(message.topic, f"{reads.quantity} of {id}: {error}")
             return None
         if reads.quantity == "position" and value == "":

@@ -34,6 +34,10 @@ class NoValue(ValueError):
     """The message does not hold what the template takes."""
 
 
+class Absent(NoValue):
+    """It is a message that says nothing of this value, which is usual."""
+
+
 @dataclass(frozen=True, slots=True)
 class ValueTemplate:
     """Takes a value out of a message."""
@@ -110,7 +114,7 @@ def _inside(value: object, part: str | int) -> object:
         return value[part]
     if isinstance(value, list) and isinstance(part, int) and part < len(value):
         return value[part]
-    raise NoValue(f"it holds no {part!r}")
+    raise Absent(f"it holds no {part!r}")
 
 
 def _done(name: str, number: float | None, value: object) -> object:

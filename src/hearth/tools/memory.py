@@ -24,6 +24,7 @@ MemoryId = NewType("MemoryId", str)
 KEPT = Label(frozenset({"device"}), frozenset())
 """Records on this device, for nobody else."""
 REMEMBERED = "remembered"
+_SAID_BY = {"observation": "a sensor"}
 N_MAX_CHARACTERS = 10_000
 N_MAX_HITS = 5
 N_MAX_QUOTED = 200
@@ -111,7 +112,13 @@ def search_memory(query: str, call: CallContext) -> list[MemoryItem]:
 def _item(hit: MemoryHit, text: str, id: str = "") -> MemoryItem:
     is_same = " ".join(text.split()).strip(". ").casefold() == " ".join(hit.text.split()).strip(". ").casefold()
     quote = "" if is_same else hit.text
-    return MemoryItem(MemoryId(id or hit.id), text.rstrip(" ."), hit.at, hit.person or "you", _shortened(quote))
+    return MemoryItem(
+        MemoryId(id or hit.id),
+        text.rstrip(" ."),
+        hit.at,
+        hit.person or _SAID_BY.get(hit.kind, "you"),
+        _shortened(quote),
+    )
 
 
 def _capital(text: str) -> str:
