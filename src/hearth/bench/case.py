@@ -11,33 +11,29 @@ Not covered: a module that starts processes of its own, which may connect and li
 from __future__ import annotations
 
 import contextlib
-import importlib
 import json
 import math
 import os
 import random
-import signal
 import sys
-import threading
 import time
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 
 from hearth.bench import metrics as own
+from hearth.bench.child import Report, serve
 from hearth.bench.energy import EnergyCounter
 from hearth.bench.ianvs_modules import ClassType, Modules, registered, stand_ins
 from hearth.bench.outcome import Outcome, jsonable, write_outcome
-from hearth.bench.paradigms import Metric, Report, Result, Setting, run_paradigm
-from hearth.bench.processes import CANNOT_WRITE
+from hearth.bench.paradigms import Metric, Result, Setting, run_paradigm
 from hearth.bench.record import peak_rss_bytes, write_bytes
 from hearth.bench.samples import load
-from hearth.errors import EgressError, HearthError, StoreError
-from hearth.guard.sockets import install_network_guard
+from hearth.errors import EgressError, HearthError
 
 SYSTEM_METRICS = ("samples_transfer_ratio", "FWT", "BWT", "task_avg_acc", "MATRIX", "forget_rate")
 """Ianvs hands these the paradigm's own record instead of labels and predictions."""
@@ -53,7 +49,6 @@ _KINDS = {
     "unseen_sample_re_recognition": ClassType.UTD,
     "aggregation": ClassType.FL_AGG,
 }
-_REPORT_S = 0.1
 
 
 def run_case(folder: Path, report: Report = lambda _doing, _share: None) -> Outcome:
@@ -308,55 +303,5 @@ def _environment() -> Iterator[None]:
         os.environ.update(before)
 
 
-# ── The process ───────────────────────────────────────────────────────────────────────────────────────────
-
-
-def main() -> int:
-    """Wait for a line of `processes.order` on standard input, run its case, say on standard output how far it is."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a parent in the background ignores it
-    told = os.fdopen(os.dup(0), "r")
-    said = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    importlib.import_module("hearth.bench.paradigms")
-    line = told.readline()
-    if not line:
-        return 0  # no case was left for this process
-    asked = json.loads(line)
-    folder = Path(asked["folder"])
-    if not asked["network"]:
-        install_network_guard()
-    log = os.open(folder / "log.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-    os.dup2(log, 1)
-    os.dup2(log, 2)
-    threading.Thread(target=_end_with_parent, args=(told,), daemon=True).start()
-    sys.path.append(os.getcwd())
-    last_doing, last_at = "", 0.0
-
-    def report(doing: str, share: float) -> None:
-        nonlocal last_doing, last_at
-        if doing != last_doing or time.monotonic() - last_at > _REPORT_S:
-            last_doing, last_at = doing, time.monotonic()
-            print(json.dumps({"doing": doing, "share": round(share, 4)}), file=said)
-
-    try:
-        run_case(folder, report)
-    except KeyboardInterrupt:
-        return 130
-    except StoreError as error:
-        print(json.dumps({"fault": str(error)}), file=said)
-        return CANNOT_WRITE
-    return 0
-
-
-def _end_with_parent(told: TextIO) -> None:
-    """The pipe closes when the parent is gone, however it went."""
-    told.read()
-    os._exit(130)
-
-
 if __name__ == "__main__":
-    code = main()
-    with contextlib.suppress(OSError):
-        sys.stdout.flush()
-        sys.stderr.flush()
-    os._exit(code)  # threads that a module left behind do not hold the process
+    serve(run_case)

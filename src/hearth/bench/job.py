@@ -105,6 +105,11 @@ class Algorithm:
     packages: tuple[Named, ...]
     settings: Mapping[str, Any]
 
+    @property
+    def label(self) -> str:
+        chosen = ", ".join(f"{k}={v}" for m in self.modules for k, v in m.hyperparameters.items())
+        return f"{self.name}{f' ({chosen})' if chosen else ''}"
+
 
 @dataclass(frozen=True, slots=True)
 class TestEnv:

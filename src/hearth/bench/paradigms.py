@@ -19,14 +19,13 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
+from hearth.bench.child import Report
 from hearth.bench.data_files import Pair, split_rounds, with_absolute_paths
 from hearth.bench.ianvs_modules import PARADIGM_BASE, ClassType, LifelongLearning, registered
 from hearth.bench.samples import BaseDataSource, as_array, load
 from hearth.errors import RequestError
 
 Metric = Callable[..., Any]
-Report = Callable[[str, float], None]
-"""What is being done, and which share of the case is done."""
 _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
 _OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
     ">": operator.gt, "<": operator.lt, "=": operator.eq, ">=": operator.ge, "<=": operator.le,

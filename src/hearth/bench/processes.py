@@ -18,11 +18,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from hearth.bench.job import Algorithm
-
+JOB_CASE = "hearth.bench.case"
+"""The program that runs one case of a job."""
 CANNOT_WRITE = 74
 """Exit code of a case whose outcome could not be written."""
 _GRACE_S = 3.0
@@ -34,16 +33,11 @@ class Case:
     """A case with the folder it runs in."""
 
     number: int
-    algorithm: Algorithm
+    label: str
     folder: Path
-    fingerprint: str
-    was_done: bool
+    fingerprint: str = ""
+    was_done: bool = False
     """Before this run, when resumed."""
-
-    @property
-    def label(self) -> str:
-        chosen = ", ".join(f"{k}={v}" for m in self.algorithm.modules for k, v in m.hyperparameters.items())
-        return f"{self.algorithm.name}{f' ({chosen})' if chosen else ''}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +75,7 @@ class LocalEngine:
         limit_s: After which a case is ended; 0 for none.
         network: Whether modules may open connections.
         starts_now: The first process, before anything is asked of it.
+        program: The module that runs a case (`hearth.bench.child`).
     """
 
     def __init__(
@@ -91,7 +86,9 @@ class LocalEngine:
         *,
         network: bool = False,
         starts_now: bool = True,
+        program: str = JOB_CASE,
     ) -> None:
+        self._program = program
         self._n_at_once, self._limit_s, self._seed, self._network = n_at_once, limit_s, seed, network
         self._spare: subprocess.Popen[str] | None = self._start() if starts_now else None
 
@@ -137,7 +134,7 @@ class LocalEngine:
     def _start(self) -> subprocess.Popen[str]:
         # A session of its own: the terminal's Ctrl-C reaches the parent alone, which then ends the cases in order.
         return subprocess.Popen(
-            [sys.executable, "-P", "-m", "hearth.bench.case"],
+            [sys.executable, "-P", "-m", self._program],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

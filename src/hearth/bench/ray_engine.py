@@ -18,7 +18,7 @@ from typing import Any
 
 import ray
 
-from hearth.bench.processes import CANNOT_WRITE, Case, Event, order
+from hearth.bench.processes import CANNOT_WRITE, JOB_CASE, Case, Event, order
 from hearth.errors import RequestError
 from hearth.guard.sockets import Permit, permitted
 
@@ -26,12 +26,12 @@ _WAIT_S = 0.5
 _REACH_S = 5.0
 
 
-def _run_folder(folder: str, working: str, seed: int, limit_s: float, network: bool) -> str:
+def _run_folder(program: str, folder: str, working: str, seed: int, limit_s: float, network: bool) -> str:
     """Run one case where Ray put this; why there is no outcome, or nothing. The case's process ends with this one."""
     if not (Path(working).is_dir() and Path(folder).is_dir()):
         return f"this machine does not see {folder!r}; share the workspace, the data and the code"
     child = subprocess.Popen(
-        [sys.executable, "-P", "-m", "hearth.bench.case"],
+        [sys.executable, "-P", "-m", program],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -73,7 +73,17 @@ class RayEngine:
         RequestError: There is no cluster at the address.
     """
 
-    def __init__(self, n_at_once: int, limit_s: float, seed: int, *, network: bool = False, address: str = "") -> None:
+    def __init__(
+        self,
+        n_at_once: int,
+        limit_s: float,
+        seed: int,
+        *,
+        network: bool = False,
+        address: str = "",
+        program: str = JOB_CASE,
+    ) -> None:
+        self._program = program
         self._n_at_once, self._limit_s, self._seed, self._network = n_at_once, limit_s, seed, network
         if address:
             _check_reachable(address)
@@ -98,7 +108,9 @@ class RayEngine:
                 while waiting and len(running) < self._n_at_once:
                     case = waiting.pop(0)
                     folder = str(case.folder.absolute())
-                    running[remote.remote(folder, working, self._seed, self._limit_s, self._network)] = case
+                    running[remote.remote(self._program, folder, working, self._seed, self._limit_s, self._network)] = (
+                        case
+                    )
                 done, _ = ray.wait(list(running), timeout=_WAIT_S)
                 for reference in done:
                     case = running.pop(reference)

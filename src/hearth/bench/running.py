@@ -68,7 +68,7 @@ def run_job(job: Job, checked: Checked, engine: Engine, *, seed: int, resumes: b
     ran = Ran(n_resumed=sum(case.was_done for case in cases))
     for case in cases:
         if case.was_done:
-            _take(case, Event(case, has_ended=True), ran)
+            _take(job, case, Event(case, has_ended=True), ran)
     _save(job, ran)
     waiting = [case for case in cases if not case.was_done]
     events = engine.run(waiting)
@@ -79,7 +79,7 @@ def run_job(job: Job, checked: Checked, engine: Engine, *, seed: int, resumes: b
                 if event.has_ended:
                     if not event.could_write:
                         raise StoreError(f"{event.case.label}: {event.fault}")
-                    _take(event.case, event, ran)
+                    _take(job, event.case, event, ran)
                     progress.say(f"{event.case.label}: {_told(event.case, ran)}")
                     _save(job, ran)
     except KeyboardInterrupt:
@@ -88,7 +88,7 @@ def run_job(job: Job, checked: Checked, engine: Engine, *, seed: int, resumes: b
         events.close()  # type: ignore[attr-defined]
         for case in waiting:
             if _key(case) not in ran.failed and case.number not in ran.by_number:
-                _take(case, Event(case, has_ended=True, fault="it was not run"), ran)
+                _take(job, case, Event(case, has_ended=True, fault="it was not run"), ran)
     _save(job, ran)
     record.finish(ran)
     return ran
@@ -103,7 +103,7 @@ def _shares(events: Iterator[Event]) -> Iterator[tuple[Event, int]]:
         yield event, done[event.case.number] - before
 
 
-def _take(case: Case, event: Event, ran: Ran) -> None:
+def _take(job: Job, case: Case, event: Event, ran: Ran) -> None:
     """Note what came of a case."""
     outcome = read_outcome(case.folder)
     key = _key(case)
@@ -115,10 +115,11 @@ def _take(case: Case, event: Event, ran: Ran) -> None:
     if outcome.faults:
         ran.faults[key] = outcome.faults
     ran.absent |= {name: why for name, why in outcome.absent.items() if name in outcome.metrics}
-    modules = case.algorithm.modules
+    algorithm = job.cases[case.number - 1]
+    modules = algorithm.modules
     ran.by_number[case.number] = Row(
-        case.algorithm.name,
-        case.algorithm.paradigm,
+        algorithm.name,
+        algorithm.paradigm,
         outcome.metrics,
         {m.type: m.name for m in modules},
         {f"{m.type}-{name}": str(value) for m in modules for name, value in m.hyperparameters.items()},
@@ -168,7 +169,7 @@ def _make_folders(job: Job, checked: Checked, seed: int, resumes: bool) -> list[
         folder, was_done = found.pop(0) if found else (job.workspace / algorithm.name / str(uuid.uuid1()), False)
         if not was_done:
             _make(folder, document)
-        cases.append(Case(number, algorithm, folder, fingerprint, was_done))
+        cases.append(Case(number, algorithm.label, folder, fingerprint, was_done))
     return cases
 
 
