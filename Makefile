@@ -112,6 +112,8 @@ lock:  ## pin again (needs uv)
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --group dev pyproject.toml -o requirements-dev.lock
 	echo "torch ; sys_platform == 'none'" | uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --extra train --extra hf -c requirements-dev.lock --override - pyproject.toml -o requirements-train.lock
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --extra cloud --extra mqtt -c requirements-dev.lock pyproject.toml -o requirements-cloud.lock
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --extra mqtt -c requirements-dev.lock pyproject.toml -o requirements-edge.lock
+	echo "hatchling==1.31.0" | uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header - -o deploy/docker/requirements-build.lock
 	printf '%s\n' agentdojo==0.1.35 cachebox deepdiff dnspython docstring-parser email-validator orderly-set | uv pip compile -q --universal --no-deps --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate - -o requirements-agentdojo.lock
 	uv pip compile -q --universal --no-deps --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate requirements-video.in -o requirements-video.lock
 
