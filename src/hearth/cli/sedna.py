@@ -40,7 +40,7 @@ follow_option = click.option(
 
 @click.group()
 def sedna() -> None:
-    """Workers of Sedna's jobs; Sedna's environment variables say what to read and write.
+    """Work as the workers of Sedna's jobs; its environment variables say what to read and write.
 
     See docs/howto/deploy.md. By hand: TRAIN_DATASET_URL=samples.txt OUTPUT_URL=out hearth sedna train
     """
@@ -172,6 +172,31 @@ def big_model(check: bool) -> int:
     click.echo(f"serving {line} at http://{_bracketed(host)}:{port}/{env.service}/predict", err=True)
     serve(env.service, Planning(model, _cache()), host, port)
     return 0
+
+
+@sedna.command()
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--anew", is_flag=True, help="Begin the file again, without what was forgotten since.")
+@as_json
+@click.pass_obj
+def export(invocation: Invocation, file: Path, anew: bool, as_json: bool) -> int:
+    """Write what the home learnt from into FILE, for a Dataset of the format txt; later calls add what is new.
+
+    These are the owner's own requests, as they were said: keep FILE on the owner's own node.
+    """
+    from hearth.cli.learning import opened_store
+    from hearth.cloud.sedna_data import export as run
+    from hearth.learn.buffer import Buffer
+
+    with opened_store(invocation.home) as store:
+        done = run(Buffer(store).all(), file, anew=anew)
+    if as_json:
+        print_json({"written": done.n_written, "known": done.n_known, "kept_back": list(done.kept_back)})
+    else:
+        click.echo(f"{done.n_written} demonstrations added to {clean(str(file))}, {done.n_known} were in it.")
+        for id in done.kept_back:
+            click.echo(f"kept back: {clean(id)!r} is too long for Sedna to read", err=True)
+    return 6 if done.kept_back else 0
 
 
 # ── Shared ────────────────────────────────────────────────────────────────────────────────────────────────

@@ -13,16 +13,17 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from hearth.cloud.sedna import request_id
-from hearth.errors import RequestError
+from hearth.errors import RequestError, StoreError
 from hearth.learn.buffer import Entry, read_entries
-from hearth.plan_format import demonstration_from_json, read_jsonl
+from hearth.plan_format import demonstration_from_json, plan_to_json, read_jsonl
 from hearth.types import Demonstration
 
 SEDNA_LINE_BYTES = 64 * 1024
@@ -40,7 +41,7 @@ class Samples:
 
 
 def read_samples(file: Path, root: Path | None) -> Samples:
-    """The demonstrations that a worker was given.
+    """The demonstrations that a worker was given; of one that comes twice, as it was said last.
 
     Args:
         file: Sedna's (`TRAIN_DATASET_URL`, `TEST_DATASET_URL`).
@@ -49,20 +50,15 @@ def read_samples(file: Path, root: Path | None) -> Samples:
         RequestError: The file cannot be read, or holds no sample at all.
     """
     faults: list[str] = []
-    seen: dict[str, int] = {}
+    lines: dict[str, str] = {}
+    for _, sample in _samples(file, root or file.parent, faults):
+        sample.setdefault("id", request_id(json.dumps(sample, ensure_ascii=True)))
+        lines[str(sample["id"])] = json.dumps(sample, ensure_ascii=True) + "\n"
+    if not lines:
+        raise RequestError(f"{file}: holds no sample{f'; the first fault: {faults[0]}' if faults else ''}")
     with tempfile.TemporaryDirectory(prefix="hearth-") as folder:
         gathered = Path(folder) / "samples.jsonl"
-        with gathered.open("w", encoding="utf-8") as out:
-            for where, sample in _samples(file, root or file.parent, faults):
-                line = json.dumps(sample, ensure_ascii=True)
-                sample.setdefault("id", request_id(line))
-                if str(sample["id"]) in seen:
-                    faults.append(f"{where}: the id {sample['id']!r} was there before; ids must differ")
-                    continue
-                seen[str(sample["id"])] = 1
-                out.write(json.dumps(sample, ensure_ascii=True) + "\n")
-        if not seen:
-            raise RequestError(f"{file}: holds no sample{f'; the first fault: {faults[0]}' if faults else ''}")
+        gathered.write_text("".join(lines.values()), encoding="utf-8")
         entries, refused = read_entries(gathered, "teacher")
     faults += [f"{file}: {one.id or 'a sample'}: {one.reason}" for one in refused]
     return Samples(tuple(entries), tuple(faults))
@@ -167,3 +163,62 @@ def _of_csv(file: Path, faults: list[str]) -> Iterator[tuple[str, dict[str, Any]
                 yield where, {**sample, "task_nodes": nodes, "task_links": links, "tools": tools}
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise RequestError(f"cannot read the samples {str(file)!r}: {error}") from None
+
+
+# ── What a home gives ─────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What `export` wrote."""
+
+    n_written: int
+    n_known: int
+    """Were in the file already."""
+    kept_back: tuple[str, ...]
+    """Ids of demonstrations that Sedna could not read: too long for a line."""
+
+
+def export(entries: Iterable[Entry], file: Path, *, anew: bool = False) -> Exported:
+    """Add to the file what is not in it yet, a demonstration a line, in the order they came.
+
+    Lines that are there stay where they are: Sedna knows samples by their place. So what was forgotten since is taken
+    out by `anew` alone, which begins the file again.
+
+    Raises:
+        StoreError: It cannot be read or written.
+    """
+    kept_back, fresh = [], []
+    try:
+        known = set(file.read_text(encoding="utf-8").splitlines()) if file.exists() and not anew else set[str]()
+        ordered = sorted(entries, key=lambda one: (one.added, one.id))
+        for entry in ordered:
+            line = json.dumps(_line_of(entry), ensure_ascii=True)
+            if len(line) + 1 > SEDNA_LINE_BYTES:
+                kept_back.append(entry.id)
+            elif line not in known:
+                fresh.append(line + "\n")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if anew:
+            temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
+            temporary.write_text("".join(fresh), encoding="utf-8")
+            temporary.replace(file)
+        else:
+            with file.open("a", encoding="utf-8") as out:
+                out.write("".join(fresh))
+    except (OSError, UnicodeDecodeError) as error:
+        said = getattr(error, "strerror", None) or str(error)
+        raise StoreError(f"cannot write the samples {str(file)!r}: {said}; name another file") from None
+    return Exported(len(fresh), len(ordered) - len(fresh) - len(kept_back), tuple(kept_back))
+
+
+def _line_of(entry: Entry) -> dict[str, Any]:
+    one = entry.demonstration
+    line: dict[str, Any] = {"id": one.id, "user_request": one.request, "source": one.source, **plan_to_json(one.plan)}
+    if one.now is not None:
+        line["now"] = one.now.isoformat()
+    if one.tools:
+        line["tools"] = list(one.tools)
+    if entry.label.sources:
+        line["label"] = sorted(entry.label.sources)
+    return line
