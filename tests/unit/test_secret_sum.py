@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 
 import numpy as np
@@ -171,7 +172,7 @@ def test_a_wrong_share_voids_the_round_rather_than_giving_a_wrong_sum() -> None:
     with pytest.raises(StatisticsError, match="do not belong together"):
         total("r1", everyone, list(boxes), hidden, {**opened, "e1": Opened(seeds, opened["e1"].keys)}, 3)
     keys = {"e3": bytes(65) + b"\x01"}
-    with pytest.raises(StatisticsError, match="do not belong together|do not give its key"):
+    with pytest.raises(StatisticsError, match=r"do not belong together|do not give its key"):
         total("r1", everyone, list(boxes), hidden, {**opened, "e1": Opened(opened["e1"].seeds, keys)}, 3)
 
 
@@ -182,10 +183,8 @@ def test_any_threshold_of_shares_gives_the_secret_and_fewer_do_not() -> None:
         assert joined({place: shares[place] for place in chosen}, 3) == secret
     with pytest.raises(StatisticsError, match="3 are needed"):
         joined({1: shares[1], 2: shares[2]}, 3)
-    try:
+    with contextlib.suppress(StatisticsError):
         assert joined({1: shares[1], 2: shares[2]}, 2) != secret
-    except StatisticsError:
-        pass
     for places, threshold in (([1, 2], 3), ([0, 1], 2), ([1, 1], 2), ([1, 2], 0)):
         with pytest.raises(ValueError, match="threshold"):
             split(secret, places, threshold)

@@ -60,6 +60,8 @@ class Terms:
     """A contribution of fewer says too much about each of them."""
     least_explained: float = 0.0
     """Share of what it wants that the others' weights must explain; below 0 they mislead on it."""
+    least_of_usual: float = 0.25
+    """The same as a share of what is usual: the median over all contributions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +110,12 @@ def robust(
         scores = explained_by_others(looked_at, trusted)
         explained |= scores
         worst = min(scores, key=lambda edge: (scores[edge], edge))
-        if scores[worst] >= terms.least_explained:
+        least = max(terms.least_explained, terms.least_of_usual * float(np.median(list(scores.values()))))
+        if scores[worst] >= least:
             break
         reasons[worst] = (
             f"what the others know explains {scores[worst]:.2f} of what its demonstrations want, "
-            f"at least {terms.least_explained:.2f} is expected: it contradicts them"
+            f"at least {least:.2f} is expected: it contradicts them"
         )
         del looked_at[worst]
     kept = [contributions[edge] for edge in sorted(looked_at)]
