@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 import datetime as dt
 import hashlib
 import os
@@ -67,7 +68,7 @@ def checked_url(text: str) -> str:
         host, port = url.host, url.port
     except (httpx.InvalidURL, TypeError, ValueError):
         url, host, port = httpx.URL(""), "", None
-    if url.scheme not in ("http", "https") or not host or not url.is_absolute_url:
+    if url.scheme not in ("http", "https") or not host or not 0 < (port or 443) < 65536:
         raise ConfigError(f"{text!r} is no address of a service; write one such as 'https://hearth.example.org'")
     if url.userinfo or url.query or url.fragment:
         raise ConfigError(f"{text!r} holds more than an address; leave out what is before @ or behind ? and #")
@@ -223,7 +224,8 @@ def keep_token(home: Path, token: str) -> Path:
             os.fsync(file.fileno())
         fresh.replace(path)
     except OSError as error:
-        fresh.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            fresh.unlink()
         raise StoreFullError(f"cannot write {str(path)!r}: {error.strerror}; nothing was joined") from None
     return path
 

@@ -211,12 +211,12 @@ class Outbox:
             for row in rows
         )
 
-    def fix(self, message: Waiting, payload: bytes, stands_for: Mapping[str, str]) -> None:
+    def fix(self, messages: Iterable[Waiting]) -> None:
         """Write down what is sent: from now on it is these bytes, however often they are."""
         with self._store.transaction() as cursor:
-            cursor.execute(
+            cursor.executemany(
                 "UPDATE outbox SET payload = ?, stands_for_json = ? WHERE number = ? AND state = 'waiting'",
-                (payload, json.dumps(dict(stands_for)), message.number),
+                [(one.payload, json.dumps(dict(one.stands_for)), one.number) for one in messages],
             )
 
     def settle(self, kind: Kind, delivered: Sequence[str], refused: Mapping[str, str]) -> None:

@@ -148,6 +148,7 @@ class Sender:
     def _made(self, kind: Kind, most: int) -> tuple[list[Waiting], int, int]:
         """The next messages as they are sent, up to a size; how many were withdrawn, how many buried on the way."""
         made: list[Waiting] = []
+        fresh: list[Waiting] = []
         n_bytes = n_gone = n_kept = 0
         for message in self._outbox.head(kind, most):
             if message.payload is None:
@@ -160,13 +161,15 @@ class Sender:
                         self._outbox.bury(kind, {message.id: f"kept here: {found.reason}"})
                         n_kept += 1
                     continue
-                self._outbox.fix(message, found.payload, found.stands_for)
                 message = replace(message, payload=found.payload, stands_for=found.stands_for)
+                fresh.append(message)
             assert message.payload is not None
             n_bytes += len(message.payload)
             if made and n_bytes > MAX_BATCH_BYTES:
                 break
             made.append(message)
+        if fresh:
+            self._outbox.fix(fresh)
         return made, n_gone, n_kept
 
     def _sent(self, kind: Kind, rows: Sequence[Waiting]) -> Turn:
@@ -220,8 +223,8 @@ class Sender:
         if kind == "demonstration" and behind and not made:
             found = self._sharer.shareable(behind[0].id, behind[0].about, behind[0].digest)
             if isinstance(found, Shareable):
-                self._outbox.fix(behind[0], found.payload, found.stands_for)
                 made = [replace(behind[0], payload=found.payload, stands_for=found.stands_for)]
+                self._outbox.fix(made)
         if not made:
             return False
         try:

@@ -132,7 +132,7 @@ class CloudTeacher:
                     continue
                 answer = self._read(given or self._asked(question), question, request, self._context, tools)
             except LinkError as error:
-                if error.code in _COMES_BACK:
+                if question is not None and error.code in _COMES_BACK:
                     self._keep(question)
                 yield Refusal("unreadable", f"{self.name!r} has no answer: {error}")
                 continue
@@ -144,6 +144,8 @@ class CloudTeacher:
 
     def _question(self, request: Request, tools: Mapping[str, ToolSpec]) -> _Question:
         """Masked; asked again in the same words at the same time, it is the same question, with the same id."""
+        if not request.text.strip():
+            raise PlannerError("there is nothing to ask the cloud: the request is empty")
         nodes: list[dict[str, Any]] = [dict(tool_to_json(spec)) for spec in list(tools.values())[: wire.MAX_TOOLS]]
         texts = [text for node in nodes for text in (node["desc"], *(p["desc"] for p in node["parameters"]))]
         masked = self._mask.masker().mask(request.text, *texts, told=[False, *(True for _ in texts)])
@@ -157,7 +159,7 @@ class CloudTeacher:
         try:
             asked = wire.PlanAsked(id=f"q-{id[:40]}", request=text, now=now, tools=(), tools_sha256=digest)
         except ValueError:
-            raise PlannerError("the request cannot be put to the cloud: it is empty, or its time has no zone") from None
+            raise PlannerError("the request cannot be put to the cloud: it is no text, or its time has no zone") from None
         return _Question(asked, tuple(nodes), masked)
 
     def _asked(self, question: _Question) -> wire.PlanGiven:

@@ -1,0 +1,232 @@
+"""Joining: which addresses are taken, whose key, where the token stands, and what is changed in hearth.toml."""
+
+from __future__ import annotations
+
+import base64
+import os
+from pathlib import Path
+
+import pytest
+
+from hearth.config import parse_settings
+from hearth.edge import joining
+from hearth.edge.joining import checked_token, checked_url, fingerprint, join, joined, kept_token, leave, name_for
+from hearth.edge.outbox import put
+from hearth.edge.settings_file import change
+from hearth.errors import ConfigError, StoreFullError, WireError
+from hearth.store import Store
+from hearth.testing import FIXED_NOW
+
+KEY = base64.b64encode(b"k" * 32).decode()
+
+
+@pytest.mark.parametrize(
+    ("text", "url"),
+    [
+        ("https://hearth.example.org/", "https://hearth.example.org"),
+        ("HTTPS://Hearth.Example.org:8443/base/", "https://hearth.example.org:8443/base"),
+        ("http://127.0.0.1:8420", "http://127.0.0.1:8420"),
+        ("http://[::1]:8420", "http://[::1]:8420"),
+        ("http://192.168.1.7", "http://192.168.1.7"),
+        ("http://nas.local:80/", "http://nas.local"),
+    ],
+)
+def test_addresses_that_are_taken(text: str, url: str) -> None:
+    assert checked_url(text) == url
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("http://hearth.example.org", "anybody on the way could read the token"),
+        ("http://93.184.216.34", "anybody on the way could read the token"),
+        ("ftp://hearth.example.org", "no address of a service"),
+        ("hearth.example.org", "no address of a service"),
+        ("", "no address of a service"),
+        ("https://", "no address of a service"),
+        ("https://me:secret@hearth.example.org", "holds more than an address"),
+        ("https://hearth.example.org/?token=x", "holds more than an address"),
+        ("https://hearth.example.org:99999999", "no address of a service"),
+    ],
+)
+def test_addresses_that_are_not(text: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        checked_url(text)
+
+
+def test_a_fingerprint_is_of_the_key_and_of_nothing_else() -> None:
+    assert fingerprint(KEY) == "5e31 8f8c f9cb e249 a308 12b8 ca13 2d69"
+    assert fingerprint(KEY) != fingerprint(base64.b64encode(b"l" * 32).decode())
+
+
+@pytest.mark.parametrize("text", ["", "!!", base64.b64encode(b"short").decode(), "A" * 1000])
+def test_what_is_no_key_is_refused(text: str) -> None:
+    with pytest.raises(WireError, match="no Ed25519 key"):
+        fingerprint(text)
+
+
+# ── What is kept ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def joined_at(store: Store, home: Path, url: str = "https://a.example", key: str = KEY) -> joining.Joined:
+    return join(store, home, url, "A", key, name_for(store, home, url, key), "token-1", FIXED_NOW)
+
+
+def test_a_token_is_for_the_owner_alone_and_nowhere_else(store: Store, home: Path) -> None:
+    assert joined(store, home) is None
+    found = joined_at(store, home)
+    path = joining.token_file(home)
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert kept_token(home)() == "token-1"
+    store.erase_traces()
+    assert b"token-1" not in (home / "hearth.db").read_bytes()
+    assert joined(store, home) == found
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o666])
+def test_a_token_that_others_can_read_is_not_used(store: Store, home: Path, mode: int) -> None:
+    joined_at(store, home)
+    joining.token_file(home).chmod(mode)
+    with pytest.raises(ConfigError, match=r"others can read.*nothing was sent.*chmod 600") as caught:
+        kept_token(home)()
+    assert "token-1" not in str(caught.value)
+
+
+def test_without_its_token_a_home_says_what_to_do(store: Store, home: Path) -> None:
+    joined_at(store, home)
+    joining.token_file(home).unlink()
+    with pytest.raises(ConfigError, match="join again with `hearth edge join`"):
+        kept_token(home)()
+
+
+@pytest.mark.parametrize("text", ["", "  ", "two words", "line\nbreak", "ключ", "x" * 5000, "tab\tbed"])
+def test_what_cannot_be_a_token_is_refused_without_being_said(text: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        checked_token(text)
+    assert not text.strip() or text not in str(caught.value)
+
+
+def test_a_token_that_cannot_be_written_joins_nothing(store: Store, home: Path) -> None:
+    (home / "edge").write_text("in the way")
+    with pytest.raises(StoreFullError, match="nothing was joined"):
+        joined_at(store, home)
+    assert joined(store, home) is None
+
+
+def test_joined_again_it_keeps_its_name_and_the_ids_it_makes(store: Store, home: Path) -> None:
+    first = joined_at(store, home)
+    secret = store.query("SELECT secret FROM edge_link")[0][0]
+    assert joined_at(store, home).instance == first.instance
+    assert store.query("SELECT secret FROM edge_link")[0][0] == secret
+
+
+def test_another_service_gets_another_name_and_other_ids(store: Store, home: Path) -> None:
+    first = joined_at(store, home)
+    secret = store.query("SELECT secret FROM edge_link")[0][0]
+    second = joined_at(store, home, "https://b.example")
+    assert second.instance != first.instance
+    assert store.query("SELECT secret FROM edge_link")[0][0] != secret
+
+
+def test_a_home_that_lies_elsewhere_has_another_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = tmp_path / "home"
+    with Store.open(home / "hearth.db") as store:
+        first = joined_at(store, home)
+        assert joined(store, home) == first
+    elsewhere = home.rename(home.with_name("elsewhere"))
+    with Store.open(elsewhere / "hearth.db") as store:
+        copied = joined(store, elsewhere)
+        assert copied is not None
+        assert copied.instance != first.instance
+        assert joined(store, elsewhere) == copied, "and keeps that one"
+        (tmp_path / "machine").write_text("another machine")
+        monkeypatch.setattr(joining, "_MACHINE_FILE", tmp_path / "machine")
+        again = joined(store, elsewhere)
+        assert again is not None
+        assert again.instance != copied.instance
+
+
+def test_leaving_forgets_everything(store: Store, home: Path) -> None:
+    joined_at(store, home)
+    with store.transaction() as cursor:
+        put(cursor, "question", "q-1", b"{}", FIXED_NOW)
+    assert leave(store, home) == 1
+    assert joined(store, home) is None
+    assert not joining.token_file(home).exists()
+    assert not store.query("SELECT 1 FROM outbox")
+    assert leave(store, home) == 0
+
+
+# ── hearth.toml ───────────────────────────────────────────────────────────────────────────────────────────
+
+ENTRY = "cloud.example:443"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "# mine\n[owner]\nname = 'Mara'\n",
+        "[network]\n",
+        "[network]\nconnect_s = 5\n\n[owner]\nname = 'x'\n",
+        "[network]\nallow = []   # none\n",
+        '[network]\nallow = ["a.example"]\n[network.budget]\nusd_per_day = 1\n',
+        "[network]\nallow = [ 'a.example', \"b.example:80\", ]\n",
+        '[network]   # the door\nallow = [\n  "a.example",\n  "b.example",\n]\n',
+    ],
+)
+def test_a_host_is_let_in_and_the_rest_stays_as_it_was_written(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "hearth.toml"
+    path.write_text(text)
+    path.chmod(0o600)
+    before = parse_settings(text, path)
+    assert change(path, ENTRY, {"teaches": True, "share": ["demonstrations"]})
+    after = parse_settings(path.read_text(), path)
+    assert after.network.allow == (*before.network.allow, ENTRY)
+    assert after.edge.teaches
+    assert after.edge.share == ("demonstrations",)
+    assert after.owner == before.owner
+    assert after.network.budget == before.network.budget
+    assert all(line in path.read_text() for line in text.splitlines() if line.startswith("#"))
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert not change(path, ENTRY, {"teaches": True}), "what is so already is not written again"
+
+
+@pytest.mark.parametrize("text", ['[network]\nallow = ["cloud.example"]\n', f'[network]\nallow = ["{ENTRY}"]\n'])
+def test_a_host_that_may_be_reached_changes_nothing(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "hearth.toml"
+    path.write_text(text)
+    assert not change(path, ENTRY, {})
+    assert path.read_text() == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "network = {allow = []}\n",
+        "network.allow = []\n",
+        '[network]\nallow = ["a.example",  # home\n  "b.example"]\n',
+        "[edge]\nteaches = false\n",
+        "edge = {teaches = false}\n",
+    ],
+)
+def test_what_would_have_to_be_guessed_is_left_to_the_owner(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "hearth.toml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=r"nothing was changed; write .* yourself"):
+        change(path, ENTRY, {"teaches": True})
+    assert path.read_text() == text
+
+
+def test_a_folder_that_cannot_be_written_leaves_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "hearth.toml"
+    path.write_text("[network]\nallow = []\n")
+
+    def full(handle: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(StoreFullError, match="it is as before"):
+        change(path, ENTRY, {})
+    assert path.read_text() == "[network]\nallow = []\n"
+    assert [one.name for one in tmp_path.iterdir()] == ["hearth.toml"]
