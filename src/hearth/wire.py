@@ -244,6 +244,75 @@ class TasksGiven(Message):
     k: Annotated[int, Field(ge=1)]
 
 
+# ── Statistics ────────────────────────────────────────────────────────────────────────────────────────────
+
+Profile = Literal["small", "medium", "large"]
+Key = Annotated[str, Field(pattern=r"^[A-Za-z0-9+/]{43}=$")]
+"""Base64 of 32 bytes."""
+Alias = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
+"""An edge in a round: a hash of the keys it shows there. Other edges see no name."""
+Sealed = Annotated[str, Field(pattern=r"^[A-Za-z0-9+/=]{1,400}$")]
+"""Base64 of a share, sealed or not."""
+ToolSequence = Annotated[tuple[Annotated[str, Field(max_length=100)], ...], Field(min_length=1, max_length=12)]
+
+
+class StatisticsTerms(Message):
+    """`GET /v1/statistics`: what may be given, and how."""
+
+    mode: Literal["secret", "plain"]
+    """`secret`: in rounds, where the service sees sums over at least `k` edges; `plain`: at `POST /v1/statistics`."""
+    k: Annotated[int, Field(ge=1)]
+    least: Annotated[int, Field(ge=1)]
+    """Demonstrations below which nothing is taken: it would say too much about each."""
+    most: Annotated[int, Field(ge=1)]
+    """Demonstrations that one edge may count for, each time."""
+    sequences: Annotated[tuple[ToolSequence, ...], Field(max_length=20_000)] = ()
+    """Of public tools: the only ones that have a place in secret sums."""
+
+
+class RoundAsked(Message):
+    """`POST /v1/statistics/rounds`: an edge asks to take part in the next round."""
+
+    id: Id
+    profile: Profile
+    sealing: Key
+    masking: Key
+
+
+class RoundTold(Message):
+    """`GET /v1/statistics/rounds`: how far the edge's round is, and what it needs for its turn."""
+
+    state: Literal["none", "gathering", "shares", "rows", "opening", "done", "void"]
+    round: Annotated[str, Field(max_length=100)] = ""
+    profile: Profile = "large"
+    threshold: Annotated[int, Field(ge=0)] = 0
+    everyone: Annotated[dict[Alias, tuple[Key, Key]], Field(max_length=1_000)] = {}
+    """Keys of all who take part, for sealing and for masking. Told at `shares`."""
+    boxes: Annotated[dict[Alias, Sealed], Field(max_length=1_000)] = {}
+    """What others sealed for this edge. Told at `rows`."""
+    arrived: Annotated[tuple[Alias, ...], Field(max_length=1_000)] = ()
+    """Whose rows came. Told at `opening`."""
+    reason: Text = ""
+    """Why it is void."""
+    retry_after_s: Annotated[float, Field(ge=0, le=86_400)] = 60.0
+    """When to ask again."""
+
+
+class SharesSent(Message):
+    """`POST /v1/statistics/rounds/ROUND/shares`."""
+
+    id: Id
+    boxes: Annotated[dict[Alias, Sealed], Field(max_length=1_000)]
+
+
+class OpeningSent(Message):
+    """`POST /v1/statistics/rounds/ROUND/opening`."""
+
+    id: Id
+    seeds: Annotated[dict[Alias, Sealed], Field(max_length=1_000)]
+    keys: Annotated[dict[Alias, Sealed], Field(max_length=1_000)] = {}
+
+
 M = TypeVar("M", bound=Message)
 
 

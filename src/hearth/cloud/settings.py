@@ -150,6 +150,32 @@ class TasksSettings(_Table):
     """Tasks fewer edges share are told to nobody."""
 
 
+class StatisticsSettings(_Table):
+    """What edges may give of what they learnt, and what is made of it."""
+
+    mode: Literal["off", "secret", "plain"] = "secret"
+    """`secret`: this service sees sums over at least `k` edges, never one edge's; `plain`: it sees each edge's sums, and
+    can judge each."""
+    k: Annotated[int, Field(ge=2, le=1_000, strict=True)] = 5
+    """Fewer edges are never summed, and no prior is made of fewer."""
+    group: Annotated[int, Field(ge=2, le=1_000, strict=True)] = 8
+    """Of `secret`: edges in one round; as many as may leave without voiding it are above `k`."""
+    gather_s: Seconds = 3_600.0
+    """Of `secret`: how long a round waits for edges."""
+    turn_s: Seconds = 600.0
+    """Of `secret`: how long each of its turns waits for the slowest."""
+    least: Annotated[int, Field(ge=1, strict=True)] = 30
+    """Demonstrations below which an edge's sums are refused."""
+    most: Annotated[int, Field(ge=1, le=100_000, strict=True)] = 400
+    """Demonstrations that one edge may count for, each time it gives."""
+    rho: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    """Zero-concentrated privacy loss of each prior for all that one edge gave at once; 0 adds no noise."""
+    delta: Annotated[float, Field(gt=0, lt=1)] = 1e-6
+    """With which the manifest's epsilon goes."""
+    every_s: Seconds = 3_600.0
+    """A new prior is made at most so often."""
+
+
 class CloudSettings(_Table):
     """A whole `cloud.toml`."""
 
@@ -158,6 +184,7 @@ class CloudSettings(_Table):
     answers: AnswersSettings = AnswersSettings()
     limits: Limits = Limits()
     tasks: TasksSettings = TasksSettings()
+    statistics: StatisticsSettings = StatisticsSettings()
     _folder: Path = PrivateAttr(default=Path("."))
 
     @property

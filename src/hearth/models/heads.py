@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from hearth.errors import StoreCorruptError, StoreError, StoreFullError, StoreVersionError
 from hearth.models.features import UNIT, Floats, Rows
-from hearth.models.rounding import as_integers, rounded
+from hearth.models.rounding import N_BITS, as_integers, rounded
 
 Target = Mapping[str, float]
 """Output name → wanted value; outputs not named are wanted to be 0."""
@@ -73,6 +73,8 @@ class Heads:
         """Sum of the weights of all demonstrations held."""
         self.can_learn = True
         """False when there are solved weights alone, without the statistics."""
+        self.n_bits = N_BITS
+        """Significant bits of the weights that predict."""
         self.n_solved = 0
         """How often the inverse was computed from nothing."""
         self._inverse: Floats | None = None
@@ -324,7 +326,7 @@ class Heads:
             self._quick = None
             self.n_solved += 1
         if self._quick is None:
-            self._quick = rounded(self._solution)
+            self._quick = rounded(self._solution, self.n_bits)
 
     def settle(self) -> None:
         """Solve, and fold in what is waiting: predictions are then at their fastest."""

@@ -6,13 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 N_BITS = 7
-"""Significant bits of the weights that predict: predictions move by about 1/1000."""
+"""Significant bits of the weights that predict, unless told otherwise: predictions move by about 1/1000."""
 
 
-def rounded(weights: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Weights of N_BITS and the range of half precision."""
+def rounded(weights: NDArray[np.float64], n_bits: int = N_BITS) -> NDArray[np.float32]:
+    """Weights of `n_bits` and the range of half precision."""
     fraction, power = np.frexp(weights.astype(np.float32))
-    whole = np.rint(fraction * np.float32(2**N_BITS)) / np.float32(2**N_BITS)
+    whole = np.rint(fraction * np.float32(2**n_bits)) / np.float32(2**n_bits)
     return unpacked(*packed(np.ldexp(whole, power).astype(np.float32)))
 
 

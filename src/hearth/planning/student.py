@@ -65,6 +65,8 @@ class StudentOptions:
     """So many uses of a tool count as much as what its text suggests."""
     hides_tools: bool = True
     """Fit on tools hidden for the purpose, too: better with new tools, and several times the time."""
+    weight_bits: int = 7
+    """Significant bits of the heads' weights; fewer make the student's file smaller."""
 
 
 class Candidate(NamedTuple):
@@ -134,6 +136,7 @@ class Student:
         else:
             self.heads = Heads(self._reader.n_text_features, ridge=o.ridge, fingerprint=fingerprint)
             self.clause_heads = Heads(o.reading.n_clause, ridge=o.clause_ridge, fingerprint=fingerprint)
+        self.heads.n_bits = self.clause_heads.n_bits = o.weight_bits
 
     # ── Tools ─────────────────────────────────────────────────────────────────────────────────────────────
 
