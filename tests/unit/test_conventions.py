@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from hearth.planning.conventions import Conventions, is_fixed
+from hearth.planning.templates import template_of
 from hearth.planning.recall import RecallPlanner
 from hearth.registry import load_tools
 from hearth.store import Store
@@ -98,7 +99,8 @@ def test_a_phrase_said_for_two_things_is_none() -> None:
     ],
 )
 def test_only_what_words_do_not_say_is_fixed(request_text: str, value: Argument, fixed: bool) -> None:
-    assert is_fixed(taught(request_text, Step("x", {"a": value}))) is fixed
+    template = template_of(taught(request_text, Step("x", {"a": value})), {})
+    assert (template is not None and is_fixed(template)) is fixed
 
 
 class ByWord:

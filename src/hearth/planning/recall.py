@@ -8,6 +8,7 @@ English.
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -69,7 +70,7 @@ class RecallPlanner:
         self._offered: Offered | None = None
         self._manners = Manners(self._remembered)
         self._usable: tuple[int, NDArray[np.bool_]] | None = None
-        self._conventions: tuple[int, Conventions] | None = None
+        self._conventions: tuple[int, Offered, Conventions] | None = None
 
     # ── Memory ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -102,7 +103,7 @@ class RecallPlanner:
         if not tools:
             return Refusal("out_of_scope", "I can't do that: no tools are installed.", planner=self.name)
         text = request.text
-        if (known := self._meant(text, tools)) is not None:
+        if (known := self._meant(text, request.now, tools)) is not None:
             return known
         offered = self._offers(tools)
         slots = find_slots(text, request.now, _without_things(context))
@@ -118,9 +119,9 @@ class RecallPlanner:
         proposal = Proposal(ballot, units, offered, manners, self._remembered.likeness)
         return self._answered(proposal.parts(), offered)
 
-    def _meant(self, text: str, tools: Mapping[str, ToolSpec]) -> Plan | None:
+    def _meant(self, text: str, now: dt.datetime, tools: Mapping[str, ToolSpec]) -> Plan | None:
         """What the owner taught these words to stand for."""
-        found = self._own_words().meant(text)
+        found = self._own_words(tools).meant(text, now)
         if found is None:
             return None
         plan, id = found
@@ -140,12 +141,14 @@ class RecallPlanner:
             self._usable = None
         return self._offered
 
-    def _own_words(self) -> Conventions:
-        if self._conventions is None or self._conventions[0] != self._remembered.n_changes:
+    def _own_words(self, tools: Mapping[str, ToolSpec]) -> Conventions:
+        offered = self._offers(tools)
+        known = self._conventions
+        if known is None or known[0] != self._remembered.n_changes or known[1] is not offered:
             own = self._remembered.taught(OWNERS) if self._has_own() else []
             others = self._remembered.requests_beside(OWNERS) if own else []
-            self._conventions = (self._remembered.n_changes, Conventions(own, others))
-        return self._conventions[1]
+            known = self._conventions = (self._remembered.n_changes, offered, Conventions(own, others, tools))
+        return known[2]
 
     def _has_own(self) -> bool:
         return any(self._remembered.ids(source) for source in OWNERS)
