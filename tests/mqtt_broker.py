@@ -27,6 +27,9 @@ config = {
     "listeners": {"default": {"type": "tcp", "bind": "127.0.0.1:" + sys.argv[1]}},
     "plugins": {"amqtt.plugins.authentication.AnonymousAuthPlugin": {"allow_anonymous": True}},
 }
+if len(sys.argv) > 2:
+    secured = {"ssl": True, "certfile": sys.argv[2], "keyfile": sys.argv[2]}
+    config["listeners"]["default"].update(secured)
 async def run():
     broker = Broker(config)
     await broker.start()
@@ -42,16 +45,17 @@ def free_port() -> int:
 
 
 @contextlib.contextmanager
-def running(kind: str, folder: Path, extra: str = "") -> Iterator[int]:
-    """A broker of that kind on a port of this machine; `extra` are further lines of mosquitto's settings."""
+def running(kind: str, folder: Path, tls: Path | None = None, authority: Path | None = None) -> Iterator[int]:
+    """A broker of that kind on a port of this machine; with `tls`, a file of its key and certificates."""
     port = free_port()
     if kind == "mosquitto":
         assert MOSQUITTO is not None
         settings = folder / "mosquitto.conf"
-        settings.write_text(f"listener {port} 127.0.0.1\n{extra or 'allow_anonymous true'}\n")
+        secured = f"certfile {tls}\nkeyfile {tls}\ncafile {authority}\n" if tls else ""
+        settings.write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\nuser root\n{secured}")
         command = [MOSQUITTO, "-c", str(settings)]
     else:
-        command = [sys.executable, "-c", _AMQTT, str(port)]
+        command = [sys.executable, "-c", _AMQTT, str(port), *([str(tls)] if tls else [])]
     with open(folder / "broker.log", "wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log)
     try:
@@ -77,6 +81,8 @@ class Things:
 
     def __init__(self, port: int) -> None:
         self.heard: list[tuple[str, str]] = []
+        self.kept: set[str] = set()
+        """Topics on which the broker keeps something."""
         self._answers: dict[str, Callable[[str], None]] = {}
         self._granted = threading.Event()
         self._client = Client(CallbackAPIVersion.VERSION2, client_id=f"things-{port}")
@@ -86,6 +92,8 @@ class Things:
         self._client.loop_start()
 
     def say(self, topic: str, said: object, *, is_kept: bool = True) -> None:
+        if is_kept:
+            self.kept.add(topic)
         payload = said if isinstance(said, str | bytes) else json.dumps(said)
         self._client.publish(topic, payload, qos=1, retain=is_kept).wait_for_publish(5)
 
@@ -107,5 +115,5 @@ class Things:
         text = message.payload.decode()
         self.heard.append((message.topic, text))
         answer = self._answers.get(message.topic)
-        if answer is not None:
-            answer(text)
+        if answer is not None:  # beside paho's own thread, which it would wait for
+            threading.Thread(target=answer, args=(text,), daemon=True).start()

@@ -180,6 +180,12 @@ def send(to: Annotated[str, Sink], how: str = "") -> str:
     return to
 
 
+@tool(effect="change", is_idempotent=False)
+def order(device: str) -> str:
+    """Tell a device something that it never confirms."""
+    raise ToolTimeout(f"{device} did not confirm it")
+
+
 @tool()
 def fail(kind: str) -> str:
     """Misbehave in the way asked for."""
@@ -701,3 +707,9 @@ def test_arguments_given_to_a_tool_are_those_on_record(bench: Bench) -> None:
     bench.run(Step("echo", {"text": "a"}), Step("write", {"text": Ref(0)}))
     started: Mapping[str, object] = {c.started.tool: c.started.arguments for c in bench.trace.calls("e1") if c.started}
     assert started == {"echo": {"text": "a"}, "write": {"text": "a"}}
+
+
+def test_a_change_elsewhere_without_a_word_on_it_is_unknown(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, order)
+    (result,) = bench.run(Step("order", {"device": "the lamp"}))
+    assert (result.status, result.error) == ("unknown", "the lamp did not confirm it")

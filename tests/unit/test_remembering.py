@@ -20,6 +20,29 @@ def asked(text: str, found: Plan | Refusal = NOTHING) -> str | None:
 
 
 @pytest.mark.parametrize(
+    ("text", "tool", "value"),
+    [
+        ("what was the temperature in the cellar this morning?", "search_memory", "what was the temperature in the cellar this morning"),
+        ("how warm was it in the bedroom last night", "search_memory", "how warm was it in the bedroom last night"),
+        ("was it cold in Anna's room yesterday", "search_memory", "was it cold in Anna's room yesterday"),
+        ("what is the temperature in the cellar", "device_state", "temperature in the cellar"),
+        ("how humid is it in the bathroom", "device_state", "humidity in the bathroom"),
+        ("what is the temperature in Berlin", "", ""),
+        ("how warm is it in the city", "", ""),
+        ("what was the temperature in the sun", "", ""),
+        ("is the soup warm", "", ""),
+    ],
+)  # fmt: skip
+def test_what_is_measured_at_home(text: str, tool: str, value: str) -> None:
+    plan = asked_of_memory(Request(text, FIXED_NOW), NOTHING, KNOWN, set(), TOOLS)
+    assert (plan is not None) == bool(tool)
+    if plan is not None:
+        assert (plan.steps[0].tool, list(plan.steps[0].arguments.values())) == (tool, [value])
+    other = Plan((Step("device_state", {"device": "x"}),))
+    assert asked_of_memory(Request(text, FIXED_NOW), other, KNOWN, set(), TOOLS) is None
+
+
+@pytest.mark.parametrize(
     ("text", "query"),
     [
         ("what's my shoe size?", "what's my shoe size"),

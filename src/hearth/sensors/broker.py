@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import secrets
 import selectors
+import socket
 import ssl
 import threading
 import time
@@ -135,7 +136,11 @@ class Session:
         while (kind, packet) not in self._answers:
             if time.monotonic() >= until or self._cancelled.is_set():
                 raise TransientToolError(f"{silent} within {ANSWER_TIMEOUT_S:g} s; try again")
-            self._pump(0.1)
+            try:
+                self._pump(0.1)
+            except TransientToolError:  # it may have answered before it closed
+                if (kind, packet) not in self._answers:
+                    raise
         if not self._answers.pop((kind, packet)):
             if kind == "connected":
                 raise ToolError(f"{self._broker} refused the log-in; check `username` and the password in [home.mqtt]")
@@ -177,7 +182,7 @@ def connected(broker: Broker, egress: Egress, reason: str, cancelled: threading.
         MissingExtraError: paho-mqtt is not installed. ToolError, TransientToolError: It cannot be reached, or refuses.
         EgressError: The host is not allowed; nothing was sent.
     """
-    client = _client(f"hearth-{secrets.token_hex(5)}")
+    client = _client(f"hearth-{secrets.token_hex(5)}", egress.tls(broker.host) if broker.security == "tls" else None)
     session = Session(client, broker, egress, reason, cancelled)
 
     def logged_in(_client: object, _given: object, _flags: object, code: Any, _properties: object) -> None:
@@ -194,8 +199,6 @@ def connected(broker: Broker, egress: Egress, reason: str, cancelled: threading.
 
     client.on_connect, client.on_subscribe = logged_in, subscribed
     client.on_publish, client.on_message = published, came
-    if broker.security == "tls":
-        client.tls_set_context(egress.tls(broker.host))
     if broker.username:
         client.username_pw_set(broker.username, broker.password or None)
     with egress.permit(broker.host, broker.port, reason):
@@ -213,7 +216,7 @@ def connected(broker: Broker, egress: Egress, reason: str, cancelled: threading.
                     sock.close()
 
 
-def _client(id: str) -> Client:
+def _client(id: str, tls: ssl.SSLContext | None) -> Client:
     try:
         from paho.mqtt.client import Client, MQTTv311  # only homes with a broker need it
         from paho.mqtt.enums import CallbackAPIVersion
@@ -221,16 +224,18 @@ def _client(id: str) -> Client:
         raise MissingExtraError("MQTT", INSTALL_COMMAND) from None
 
     class Bounded(Client):
-        """A client that ends the connection rather than take in a huge packet."""
+        """A client that ends the connection rather than take in a huge packet, and leaves no socket behind."""
+
+        def _create_socket(self) -> socket.socket:
+            sock = socket.create_connection((self._host, self._port), CONNECT_TIMEOUT_S)
+            return sock if tls is None else tls.wrap_socket(sock, server_hostname=self._host)
 
         def _sock_recv(self, bufsize: int) -> bytes:
             if self._in_packet["remaining_length"] > MAX_PACKET_BYTES:
                 raise ConnectionError("a packet that is too large")
             return super()._sock_recv(min(bufsize, MAX_PACKET_BYTES))
 
-    client = Bounded(CallbackAPIVersion.VERSION2, client_id=id, protocol=MQTTv311)
-    client.connect_timeout = CONNECT_TIMEOUT_S
-    return client
+    return Bounded(CallbackAPIVersion.VERSION2, client_id=id, protocol=MQTTv311)
 
 
 @contextlib.contextmanager

@@ -29,6 +29,8 @@ from hearth.types import Plain
 DISCOVER_S = 4.0
 QUIET_S = 0.25
 """Nothing came for so long: what the broker kept has been said."""
+ANSWER_S = 1.5
+"""What is asked how it is has so long to answer, again until `DISCOVER_S` is over."""
 ALREADY_S = 1.0
 """A thing that is as wanted already is given so long to say otherwise."""
 CLOSE_ENOUGH = 1.5
@@ -102,11 +104,18 @@ class Connected:
         for ask in (ask for sensor in self._sensors for ask in sensor.asks()):
             self._session.publish(ask)
         n_topics = -1
-        while n_topics != self._n_topics() and time.monotonic() < until:
+        while (n_topics != self._n_topics() or self._is_silent_yet()) and time.monotonic() < until:
             n_topics = self._n_topics()
-            for message in self._session.listen(until - time.monotonic(), QUIET_S):
+            quiet_s = ANSWER_S if self._is_silent_yet() else QUIET_S
+            for message in self._session.listen(min(until - time.monotonic(), ANSWER_S), quiet_s):
                 self._take(message)
+                if not self._is_silent_yet() and quiet_s == ANSWER_S:
+                    break
             self._follow()
+
+    def _is_silent_yet(self) -> bool:
+        """Whether something that was asked how it is has not said a word."""
+        return any(id not in self.states for sensor in self._sensors if sensor.asks() for id in sensor.things)
 
     def watch(self, seconds: float) -> Iterator[Observation]:
         """What things say, as they say it."""
