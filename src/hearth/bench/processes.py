@@ -89,6 +89,8 @@ class LocalEngine:
         program: str = JOB_CASE,
     ) -> None:
         self._program = program
+        # Sums made by one thread are the same wherever they are made; a job's modules may use all the machine has.
+        self._threads = {} if program == JOB_CASE and n_at_once == 1 else {"OPENBLAS_NUM_THREADS": "1"}
         self._n_at_once, self._limit_s, self._seed, self._network = n_at_once, limit_s, seed, network
         self._spare: subprocess.Popen[str] | None = self._start() if starts_now else None
 
@@ -140,7 +142,7 @@ class LocalEngine:
             stderr=subprocess.DEVNULL,
             text=True,
             start_new_session=True,
-            env={**os.environ, "PYTHONHASHSEED": str(self._seed % 2**32)},
+            env={**os.environ, "PYTHONHASHSEED": str(self._seed % 2**32), **self._threads},
         )
 
     def _give(self, child: subprocess.Popen[str], case: Case, events: queue.Queue[Event]) -> None:

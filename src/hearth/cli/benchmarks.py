@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import Literal
 
 import click
 
-from hearth.cli.jobs import run_job, score
+from hearth.cli.jobs import ray_engine, run_job, score
 from hearth.cli.reports import compare, report
 from hearth.errors import RequestError
 from hearth.terminal import clean
@@ -289,28 +290,51 @@ def recall(data: Path | None, prefeval: Path | None, out: Path) -> None:
 )
 @click.option("--owner", "owners", multiple=True, help="Only this owner (may be given again).")
 @click.option("--recall-only", is_flag=True, help="Without the student: a tenth of the time.")
+@click.option("--limit", "n_each", type=click.IntRange(min=1), metavar="N", help="Only the first N of each owner.")
+@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Owners side by side.")
+@click.option(
+    "--engine", type=click.Choice(["local", "ray"]), default="local", show_default=True, help="Where owners run."
+)
+@click.option("--users", type=_FILE, metavar="DIR", help="Where each owner's plans stay.")
 @click.option("--json", "out", type=_FILE, required=True, metavar="OUT", help="Where the result goes.")
-def q2a(split: str, owners: tuple[str, ...], recall_only: bool, out: Path) -> None:
+def q2a(
+    split: str,
+    owners: tuple[str, ...],
+    recall_only: bool,
+    n_each: int | None,
+    jobs: int,
+    engine: str,
+    users: Path | None,
+    out: Path,
+) -> None:
     """Plan what six invented owners ask, on the first day and after each two weeks of learning.
 
     Untaught, taught by everybody's stream and by each owner's own are compared, above the nearest plan copied as it is.
-    Prints a table and writes flat JSON.
+    Prints a table and writes flat JSON. Each owner has a process: how many at once (--jobs), and whether here or on a
+    Ray cluster (--engine ray; its machines must see DIR), changes no number but milliseconds.
     """
+    import tempfile
+
+    from hearth.bench.processes import LocalEngine
     from hearth.bench.progress import Progress
     from hearth.bench.q2a import OWNERS
     from hearth.bench.record import Stopwatch, check_writable, origin, write_json
-    from hearth.bench.suites.q2a import q2a_lines, run_q2a
-    from hearth.models.encoder import MiniLMEncoder
+    from hearth.bench.suites.q2a import q2a_document, q2a_lines
+    from hearth.bench.suites.q2a_users import PROGRAM, users_side_by_side
 
     check_writable(out)
     if unknown := [one for one in owners if one not in OWNERS]:
         raise RequestError(f"no owner {unknown[0]!r} in Q2A; there are {', '.join(OWNERS)}")
     watch = Stopwatch()
     chosen = [one for one in OWNERS if one in owners] or list(OWNERS)
-    encoder = MiniLMEncoder.open()
-    document: dict[str, object] = run_q2a(
-        encoder, "test" if split == "test" else "dev", chosen, Progress(sys.stderr), has_student=not recall_only
-    )
+    which: Literal["dev", "test"] = "test" if split == "test" else "dev"
+    side_by_side = ray_engine(jobs, program=PROGRAM) if engine == "ray" else LocalEngine(jobs, program=PROGRAM)
+    with tempfile.TemporaryDirectory(prefix="hearth-q2a-") as made:
+        found = users_side_by_side(
+            side_by_side, users or Path(made), which, chosen, Progress(sys.stderr), has_student=not recall_only,
+            n_each=n_each or 0,
+        )  # fmt: skip
+    document = q2a_document(found, which)
     document |= watch.spent() | origin()
     write_json(out, document)
     click.echo(clean("\n".join([*q2a_lines(document), f"{'written to':<14}{out}"])))

@@ -60,7 +60,7 @@ def run_job(
     chosen: Engine
     local: LocalEngine | None = None
     if engine == "ray":
-        chosen = _ray(jobs, limit, seed, network)
+        chosen = ray_engine(jobs, limit, seed, network=network)
     else:  # its first process starts while the job is read
         chosen = local = LocalEngine(jobs, limit, seed, network=network, starts_now=not dry_run)
     try:
@@ -135,12 +135,20 @@ def _say_result(job: Job, ran: Ran, n_passed_over: int) -> int:
     return 6 if ran.failed or ran.faults or n_passed_over else 0
 
 
-def _ray(jobs: int, limit: float, seed: int, network: bool) -> Engine:
+def ray_engine(
+    jobs: int, limit: float = 0.0, seed: int = 0, *, network: bool = False, program: str = "hearth.bench.case"
+) -> Engine:
+    """The cluster that `RAY_ADDRESS` names, else one of this machine.
+
+    Raises:
+        MissingExtraError: Ray is not installed. RequestError: There is no cluster at the address.
+    """
     try:
         from hearth.bench.ray_engine import RayEngine
     except ImportError:
         raise MissingExtraError("the engine 'ray'", "pip install 'hearth-agent[ray]'") from None
-    return RayEngine(jobs, limit, seed, network=network, address=os.environ.get("RAY_ADDRESS", ""))
+    address = os.environ.get("RAY_ADDRESS", "")
+    return RayEngine(jobs, limit, seed, network=network, address=address, program=program)
 
 
 @click.command()

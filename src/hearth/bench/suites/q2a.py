@@ -10,15 +10,19 @@ all tools and links right), *parameters* (F1 of names and of values, the whole p
 refused where that is right), `executed` (run in the owner's home, the plan changes and finds what the right one does)
 and `wrong_side_effect` (it changes or sends what the right one does not).
 
+Owners are measured apart, each with all that is learnt (`measure_user`): side by side they come to the same
+(`q2a_users`). Nothing leaves the device in any of the ways.
+
 Not covered: repairing and asking back; a plan that does the right thing in another way counts as wrong in `right` and
 may count in `executed`.
 """
 
 from __future__ import annotations
 
+import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -26,6 +30,7 @@ from numpy.typing import NDArray
 
 from hearth.agent import shipped_demonstrations
 from hearth.bench.arguments import GoldCall, is_value_right, taskbench_argument_f1
+from hearth.bench.child import Report
 from hearth.bench.datasets import PlanData
 from hearth.bench.metrics import (
     PlanGraph,
@@ -36,11 +41,11 @@ from hearth.bench.metrics import (
     forward_transfer,
     is_accurate,
 )
-from hearth.bench.progress import SILENT, Progress
-from hearth.bench.q2a import OWNERS, Sample, Split, read_owner
+from hearth.bench.q2a import Sample, Split, read_owner
 from hearth.bench.q2a_world import Outcome, World, effect_of, execute, read_world
 from hearth.bench.steps import rouge_l
 from hearth.bench.suites.planning import Read, links_of_steps, read_all
+from hearth.bench.system import Usage, latency_ms
 from hearth.errors import HearthError, PlanError
 from hearth.planning.cascade import Cascade
 from hearth.planning.check import check_plan
@@ -75,6 +80,8 @@ class Judged:
     wrong_side_effect: bool
     rouge: float
     steps: tuple[Step, ...]
+    ms: float | None = None
+    """To plan it; None: no planner was asked."""
 
     @property
     def is_right(self) -> bool:
@@ -98,37 +105,41 @@ def demonstration_of(sample: Sample) -> Demonstration:
 
 @dataclass(frozen=True)
 class OwnerRun:
-    """An owner's instructions with what the right plans did, so that each is run once."""
+    """An owner's instructions with what the right plans did; each of those is run once."""
 
     world: World
     samples: Sequence[Sample]
-    outcomes: Mapping[str, Outcome]
+    n_each: int = 0
+    """Only the first so many of a split are asked; 0: all."""
+    _outcomes: dict[str, Outcome] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, owner: str) -> OwnerRun:
-        world, samples = read_world(owner), read_owner(owner)
-        outcomes = {
-            sample.id: execute(check_plan(sample.plan, world.specs), world, sample.request.now)
-            for sample in samples
-            if sample.plan is not None
-        }
-        return cls(world, samples, outcomes)
+    def of(cls, owner: str, n_each: int = 0) -> OwnerRun:
+        return cls(read_world(owner), read_owner(owner), n_each)
+
+    def outcome_of(self, sample: Sample) -> Outcome:
+        """What the right plan did; it has one."""
+        if sample.id not in self._outcomes:
+            plan = check_plan(sample.plan or Plan(()), self.world.specs)
+            self._outcomes[sample.id] = execute(plan, self.world, sample.request.now)
+        return self._outcomes[sample.id]
 
     def asked(self, split: Split) -> list[Sample]:
-        return [sample for sample in self.samples if sample.split == split]
+        found = [sample for sample in self.samples if sample.split == split]
+        return found[: self.n_each] if self.n_each else found
 
     def request_of(self, sample: Sample) -> Request:
         """The instruction as it is read after the one it leans on."""
         before = next((one for one in self.samples if one.id == sample.follows), None)
         if before is None or before.plan is None:
             return sample.request
-        results = self.outcomes[before.id].results
+        results = self.outcome_of(before).results
         last = Episode(before.id, before.request, before.plan, None, None, results, Answer("", "done"))
         context = self.world.known(sample.request.now)
         read = read_after(sample.request.text, [last], sample.request.now, context, self.world.specs)
         return replace(sample.request, text=read.text, record=read.record)
 
-    def judge(self, sample: Sample, answer: Plan | Refusal) -> Judged:
+    def judge(self, sample: Sample, answer: Plan | Refusal, ms: float | None = None) -> Judged:
         """Lay a planner's answer beside what is right."""
         gold = sample.plan.steps if sample.plan is not None else ()
         steps = answer.steps if isinstance(answer, Plan) else ()
@@ -146,6 +157,7 @@ class OwnerRun:
             wrong_side_effect=bool(extra - Counter(s.tool for s in gold)),
             rouge=rouge_l(" ".join(s.text for s in steps), " ".join(s.text for s in gold)) if gold else 0.0,
             steps=steps,
+            ms=ms,
         )
 
     def _has_same_outcome(self, sample: Sample, answer: Plan | Refusal) -> bool:
@@ -155,7 +167,7 @@ class OwnerRun:
             outcome = execute(check_plan(answer, self.world.specs), self.world, sample.request.now)
         except (PlanError, HearthError):
             return False
-        return effect_of(outcome, answer) == effect_of(self.outcomes[sample.id], sample.plan or answer)
+        return effect_of(outcome, answer) == effect_of(self.outcome_of(sample), sample.plan or answer)
 
 
 def graph_of(steps: Sequence[Step]) -> PlanGraph:
@@ -220,88 +232,109 @@ class Pupil:
         return with_record(answer, request.record, run.world.specs) if isinstance(answer, Plan) else answer
 
 
-def run_q2a(
+@dataclass(frozen=True, slots=True)
+class UserResult:
+    """What came of one owner."""
+
+    owner: str
+    judged: Mapping[Way, tuple[Judged, ...]]
+    """After the last round."""
+    rows: Mapping[Way, list[list[float]]]
+    """R, of the ways that learn."""
+    before: list[float]
+    """The score of each task before anything was learnt."""
+    floor: tuple[Judged, ...]
+
+
+def measure_user(
     encoder: Encoder,
+    owner: str,
+    owners: Sequence[str],
     split: Split,
-    owners: Sequence[str] = OWNERS,
-    progress: Progress = SILENT,
     *,
     has_student: bool = True,
-) -> dict[str, object]:
-    """Measure every way of being taught; flat keys, `WAY.measure`, `OWNER.WAY.right`, and lists by round.
+    n_each: int = 0,
+    report: Report = lambda _doing, _share: None,
+) -> UserResult:
+    """Measure one owner in every way. Nothing of it depends on who is measured beside.
 
     Args:
+        owners: Whose streams are learnt when they are shared.
         has_student: False leaves recall alone to plan.
+        n_each: Only the first so many instructions of the split; 0 for all.
     """
-    runs: dict[str, OwnerRun] = {}
-    with progress.stage("Homes", len(owners)) as advance:
-        for owner in owners:
-            runs[owner] = OwnerRun.of(owner)
-            advance(1)
-    results: dict[str, object] = {"split": split, "n_owners": len(owners)}
-    results["n"] = sum(len(run.asked(split)) for run in runs.values())
-    tools = next(iter(runs.values())).world.specs
+    report(f"{owner}: home", 0)
+    run = OwnerRun.of(owner, n_each)
+    tools = run.world.specs
     data = PlanData(tuple(d for d in shipped_demonstrations() if d.plan.steps), tools, "")
-    shipped = read_all(data, encoder, progress=progress) if has_student else None
+    shipped = read_all(data, encoder) if has_student else None
+    streams: Mapping[Way, Mapping[str, Sequence[Sample]]] = {
+        "personal": {owner: run.samples},
+        "shared": {one: read_owner(one) for one in owners},
+    }
+    judged: dict[Way, tuple[Judged, ...]] = {}
+    rows: dict[Way, list[list[float]]] = {}
+    for number, way in enumerate(streams):
+        report(f"{owner}: {way}", (1 + number * (N_ROUNDS + 1)) / (2 * N_ROUNDS + 3))
+        pupil = Pupil(encoder, tools, shipped)
+        if "untaught" not in judged:
+            judged["untaught"] = _plan_all(run, pupil, split)
+        rows[way] = []
+        for k in range(N_ROUNDS):
+            report(f"{owner}: {way}, round {k + 1}", (2 + number * (N_ROUNDS + 1) + k) / (2 * N_ROUNDS + 3))
+            pupil.learn(_stream(streams[way], k))
+            judged[way] = _plan_all(run, pupil, split)
+            rows[way].append(_by_round(judged[way], run))
+    return UserResult(owner, judged, rows, _by_round(judged["untaught"], run), _copied(run, encoder, split))
+
+
+def q2a_document(users: Sequence[UserResult], split: Split) -> dict[str, object]:
+    """Flat keys, `WAY.measure`, `OWNER.WAY.right`, and lists by round."""
+    results: dict[str, object] = {"split": split, "n_owners": len(users)}
+    results["n"] = sum(len(user.floor) for user in users)
     for way in WAYS:
-        pupils = (Pupil(encoder, tools, shipped) for _ in runs)
-        judged, matrices, before = _taught(way, runs, pupils, split, progress)
-        results |= {f"{way}.{name}": value for name, value in summary(judged).items()}
-        for owner in owners:
-            mine = [one for one in judged if one.sample.owner == owner]
-            results[f"{owner}.{way}.right"] = _share(one.is_right for one in mine)
+        results |= {f"{way}.{k}": v for k, v in summary([one for user in users for one in user.judged[way]]).items()}
+        for user in users:
+            results[f"{user.owner}.{way}.right"] = _share(one.is_right for one in user.judged[way])
         if way != "untaught":
-            results |= {f"{way}.{name}": value for name, value in _transfer(matrices, before).items()}
+            matrices = [np.array(user.rows[way]) for user in users]
+            results |= {f"{way}.{k}": v for k, v in _transfer(matrices, [user.before for user in users]).items()}
     results["oracle.right"] = 1.0
-    results |= {f"floor_nearest.{name}": value for name, value in summary(_copied(runs, encoder, split)).items()}
+    floor = summary([one for user in users for one in user.floor])
+    results |= {f"floor_nearest.{name}": value for name, value in floor.items()}
     return results
 
 
-def _taught(
-    way: Way, runs: Mapping[str, OwnerRun], pupils: Iterator[Pupil], split: Split, progress: Progress
-) -> tuple[list[Judged], list[Scores], list[list[float]]]:
-    """What was planned after the last round; by owner R, and the score of each task before anything was learnt."""
-    groups = [runs] if way == "shared" else [{owner: run} for owner, run in runs.items()]
-    n_rounds = 0 if way == "untaught" else N_ROUNDS
-    last: list[Judged] = []
-    matrices, before = [], []
-    with progress.stage(f"Q2A, {way}", len(groups) * (n_rounds + 1)) as advance:
-        for group in groups:
-            pupil = next(pupils)
-            judged = {owner: _plan_all(run, pupil, split) for owner, run in group.items()}
-            before += [_by_round(judged[owner], run) for owner, run in group.items()]
-            rows: dict[str, list[list[float]]] = {owner: [] for owner in group}
-            advance(1)
-            for k in range(n_rounds):
-                pupil.learn(_stream(group, k))
-                judged = {owner: _plan_all(run, pupil, split) for owner, run in group.items()}
-                for owner, run in group.items():
-                    rows[owner].append(_by_round(judged[owner], run))
-                advance(1)
-            last += [one for mine in judged.values() for one in mine]
-            matrices += [np.array(rows[owner]) for owner in group]
-    return last, matrices, before
-
-
-def _stream(runs: Mapping[str, OwnerRun], k: int) -> list[Demonstration]:
-    found = [sample for run in runs.values() for sample in run.asked("stream") if round_of(sample, run.samples[0]) == k]
+def _stream(streams: Mapping[str, Sequence[Sample]], k: int) -> list[Demonstration]:
+    """What the owners ask in round `k`, in the order of time."""
+    found = [
+        sample
+        for samples in streams.values()
+        for sample in samples
+        if sample.split == "stream" and round_of(sample, samples[0]) == k
+    ]
     return [demonstration_of(sample) for sample in sorted(found, key=lambda one: one.request.now)]
 
 
-def _plan_all(run: OwnerRun, pupil: Pupil, split: Split) -> list[Judged]:
-    return [run.judge(sample, pupil.plan(run.request_of(sample), run)) for sample in run.asked(split)]
-
-
-def _copied(runs: Mapping[str, OwnerRun], encoder: Encoder, split: Split) -> list[Judged]:
-    """The floor: the plan of the nearest instruction of the owner's stream, as it stands."""
+def _plan_all(run: OwnerRun, pupil: Pupil, split: Split) -> tuple[Judged, ...]:
     found = []
-    for run in runs.values():
-        known = run.asked("stream")
-        vectors = encoder.encode([sample.request.text for sample in known])
-        for sample in run.asked(split):
-            nearest = known[int(np.argmax(vectors @ encoder.encode([sample.request.text])[0]))]
-            found.append(run.judge(sample, nearest.plan or Refusal("out_of_scope", "as the nearest")))
-    return found
+    for sample in run.asked(split):
+        request = run.request_of(sample)
+        started = time.perf_counter()
+        answer = pupil.plan(request, run)
+        found.append(run.judge(sample, answer, 1000 * (time.perf_counter() - started)))
+    return tuple(found)
+
+
+def _copied(run: OwnerRun, encoder: Encoder, split: Split) -> tuple[Judged, ...]:
+    """The floor: the plan of the nearest instruction of the owner's stream, as it stands."""
+    known = [sample for sample in run.samples if sample.split == "stream"]
+    vectors = encoder.encode([sample.request.text for sample in known])
+    found = []
+    for sample in run.asked(split):
+        nearest = known[int(np.argmax(vectors @ encoder.encode([sample.request.text])[0]))]
+        found.append(run.judge(sample, nearest.plan or Refusal("out_of_scope", "as the nearest")))
+    return tuple(found)
 
 
 # ── Sums ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -330,6 +363,8 @@ def summary(judged: Sequence[Judged]) -> dict[str, object]:
     made = [one.steps for one in inside]
     names = taskbench_argument_f1(made, gold, with_values=False)
     values = taskbench_argument_f1(made, gold, with_values=True)
+    usages = [Usage(latency_ms=one.ms) for one in judged if one.ms is not None]
+    times = {f"latency_p{q}_ms": round(latency_ms(usages, q), 2) for q in (50, 95)} if usages else {}
     return {
         "n": len(judged),
         "rouge_l": _share(one.rouge for one in inside),
@@ -346,6 +381,7 @@ def summary(judged: Sequence[Judged]) -> dict[str, object]:
         "right": _share(one.is_right for one in judged),
         **{f"right_{kind}": _share(one.is_right for one in judged if one.sample.kind == kind) for kind in _KINDS},
         "right_with_convention": _share(one.is_right for one in judged if one.sample.convention),
+        **times,
     }
 
 
