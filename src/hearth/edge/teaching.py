@@ -124,8 +124,9 @@ class CloudTeacher:
     def label(self, requests: Iterable[Request], tools: Mapping[str, ToolSpec]) -> Iterator[Plan | Refusal]:
         """See `protocols.Teacher`. What the cloud said to a question that had waited is taken first."""
         for request in requests:
-            question = self._question(request, tools)
+            question: _Question | None = None
             try:
+                question = self._question(request, tools)
                 given = self._said_later(question) or self._said_before(question)
                 if given is None and self._n_failures >= _N_FAILURES:
                     yield Refusal("unreadable", f"{self.name!r} was not asked any more: {self._fault}")
@@ -159,7 +160,9 @@ class CloudTeacher:
         try:
             asked = wire.PlanAsked(id=f"q-{id[:40]}", request=text, now=now, tools=(), tools_sha256=digest)
         except ValueError:
-            raise PlannerError("the request cannot be put to the cloud: it is no text, or its time has no zone") from None
+            raise PlannerError(
+                "the request cannot be put to the cloud: it is no text, or its time has no zone"
+            ) from None
         return _Question(asked, tuple(nodes), masked)
 
     def _asked(self, question: _Question) -> wire.PlanGiven:
