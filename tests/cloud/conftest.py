@@ -24,7 +24,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from hearth import wire
 from hearth.cloud.answering import Answering
-from hearth.cloud.service import create_app
+from hearth.cloud.service import Cloud, create_app
 from hearth.cloud.settings import CloudSettings
 from hearth.cloud.storage import Storage
 from hearth.cloud.teaching import Planning
@@ -40,7 +40,7 @@ _START_S = 30
 class Clock:
     """Moves when it is told to."""
 
-    at: dt.datetime = FIXED_NOW.astimezone(dt.UTC)
+    at: dt.datetime
 
     def __call__(self) -> dt.datetime:
         return self.at
@@ -54,7 +54,15 @@ class Clock:
 
 @pytest.fixture
 def clock() -> Clock:
-    return Clock()
+    return Clock(FIXED_NOW.astimezone(dt.UTC))
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    """Raises: AssertionError: It is not so within some seconds."""
+    until = time.monotonic() + 10
+    while not is_so():
+        assert time.monotonic() < until, "waited too long"
+        time.sleep(0.002)
 
 
 # ── Databases ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -159,6 +167,7 @@ class Served:
     storage: Storage
     settings: CloudSettings
     server: uvicorn.Server
+    cloud: Cloud
 
     def token(self, edge: str = "kitchen") -> str:
         return issue(self.storage, edge, None).text
@@ -199,7 +208,7 @@ def serving(
         time.sleep(0.005)
     port = server.servers[0].sockets[0].getsockname()[1]
     try:
-        yield Served(f"http://127.0.0.1:{port}", storage, settings, server)
+        yield Served(f"http://127.0.0.1:{port}", storage, settings, server, app.state.cloud)
     finally:
         server.should_exit = True
         thread.join(15)

@@ -128,9 +128,9 @@ def test_only_tasks_of_enough_edges_are_told(storage: Storage) -> None:
 
 def test_what_is_not_committed_was_not_kept(storage: Storage) -> None:
     token(storage)
-    with pytest.raises(RuntimeError), storage.begin() as connection:
+    with pytest.raises(sa.exc.IntegrityError), storage.begin() as connection:  # noqa: PT012 one transaction
         storage.keep_demonstrations(connection, "kitchen", [Kept("1", ("a",), "{}")])
-        raise RuntimeError
+        storage.keep_demonstrations(connection, "no such edge", [Kept("1", ("a",), "{}")])
     assert storage.n_demonstrations() == 0
 
 

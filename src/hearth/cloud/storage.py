@@ -229,7 +229,7 @@ class Storage:
             connection.execute(note.on_conflict_do_update(index_elements=["edge", "id"], set_={"last": now}))
         if mine is None:
             return False
-        return any(other.last > mine.last for other in rows)
+        return any(other.last >= mine.last for other in rows if other is not mine)
 
     def n_agents(self) -> dict[str, int]:
         """How many agents used each edge's token since it was made, or since an agent was forgotten."""
@@ -423,6 +423,20 @@ class Storage:
         with self.begin() as connection:
             chosen = sa.update(t.part).where(c.round == round, c.edge == edge, c.kind == kind)
             connection.execute(chosen.values(state=state))
+
+    def drop_part(self, round: str, edge: str, kind: str) -> bool:
+        """Let go of what an edge gave; whether there was any."""
+        c = t.part.c
+        chosen = sa.delete(t.part).where(c.round == round, c.edge == edge, c.kind == kind)
+        with self.begin() as connection:
+            return connection.execute(chosen).rowcount > 0
+
+    def manifests(self, kind: str) -> tuple[tuple[int, str, str], ...]:
+        """Serial, body and blob of every one of a kind, oldest first."""
+        c = t.manifest.c
+        chosen = sa.select(c.serial, c.body, c.blob).where(c.kind == kind).order_by(c.serial)
+        with self.begin(reads=True) as connection:
+            return tuple((row.serial, row.body, row.blob) for row in connection.execute(chosen).all())
 
     def put_manifest(self, kind: str, serial: int, body: str, blob: str) -> None:
         """Keep a signed manifest. Raises: sa.exc.IntegrityError: There is one of this serial."""

@@ -293,6 +293,10 @@ class Queue(Generic[Q, A]):
         self._n_threads = n_threads
         self._tasks: list[asyncio.Task[None]] = []
 
+    def __len__(self) -> int:
+        """How many wait."""
+        return self._queue.qsize()
+
     def start(self) -> None:
         """Within the loop that asks."""
         self._tasks = [asyncio.create_task(self._serve()) for _ in range(self._n_threads)]
