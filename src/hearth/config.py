@@ -485,6 +485,9 @@ class HomeDevice(_Table):
         return self
 
 
+_Prefix = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*$", max_length=100)]
+
+
 class HomeBroker(_Table):
     """The MQTT broker that devices of the home are connected to (extra `mqtt`)."""
 
@@ -502,9 +505,7 @@ class HomeBroker(_Table):
     """File that holds the password."""
     discover: bool = Field(default=True, strict=True)
     """Take in what announces itself as Home Assistant's discovery does; false: only devices that you name."""
-    discovery_prefix: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*$", max_length=100)] = (
-        "homeassistant"
-    )
+    discovery_prefix: _Prefix = "homeassistant"
     """Where things announce themselves."""
     confirm_s: float = Field(default=5.0, gt=0, le=20)
     """How long a device may take to say that it did what it was told."""
