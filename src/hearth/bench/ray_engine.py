@@ -66,6 +66,28 @@ def _check_reachable(address: str) -> None:
         raise RequestError(f"cannot reach the Ray cluster {address!r} (RAY_ADDRESS): {error}") from None
 
 
+def join_cluster(n_at_once: int, address: str) -> None:
+    """Connect to the cluster at `address`, or start one here.
+
+    Raises:
+        RequestError: There is no cluster at the address.
+    """
+    if address:
+        _check_reachable(address)
+    if ray.is_initialized():
+        return
+    try:
+        ray.init(
+            address=address or None,
+            num_cpus=None if address else n_at_once,
+            include_dashboard=False,
+            log_to_driver=False,
+            logging_level="ERROR",
+        )
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        raise RequestError(f"cannot reach the Ray cluster {address!r} (RAY_ADDRESS): {error}") from None
+
+
 class RayEngine:
     """Runs `n_at_once` cases on the cluster at `address`, or on one started here.
 
@@ -85,19 +107,7 @@ class RayEngine:
     ) -> None:
         self._program = program
         self._n_at_once, self._limit_s, self._seed, self._network = n_at_once, limit_s, seed, network
-        if address:
-            _check_reachable(address)
-        if not ray.is_initialized():
-            try:
-                ray.init(
-                    address=address or None,
-                    num_cpus=None if address else n_at_once,
-                    include_dashboard=False,
-                    log_to_driver=False,
-                    logging_level="ERROR",
-                )
-            except (ConnectionError, ValueError, RuntimeError) as error:
-                raise RequestError(f"cannot reach the Ray cluster {address!r} (RAY_ADDRESS): {error}") from None
+        join_cluster(n_at_once, address)
 
     def run(self, cases: Sequence[Case]) -> Iterator[Event]:
         remote: Any = ray.remote(num_cpus=1, max_retries=0)(_run_folder)

@@ -1,0 +1,376 @@
+"""Parts of a fleet's simulation: some edges with one way of learning. Each is a file; the same part, the same file.
+
+Ways: `personal` (a student of one's own, blank at first), `merged` (one that begins with the merged statistics of the
+founders), `strangers` (the same, of founders of other personas alone), `shared` (one student for all, taught by
+everybody's demonstrations, brought up to date every night). Founders are three in four edges; `merged` and `strangers`
+are lived by the others, the newcomers.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import tempfile
+import time
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hearth.bench.fleet_edge import (
+    DEVICES,
+    MEASURES,
+    STRATA,
+    Cloud,
+    Counts,
+    Device,
+    Prior,
+    Pupil,
+    Texts,
+    Wire,
+    blank_heads,
+    judged,
+    live,
+    stratum_of,
+    taught,
+)
+from hearth.bench.fleet_habits import Asked, Habit, Persona, life_of, owner_of, probes_of
+from hearth.bench.q2a import OWNERS
+from hearth.plan_format import plan_to_json
+from hearth.planning.repeating import Repeat
+from hearth.planning.taught import targets_of
+from hearth.types import Plan
+
+Way = Literal["personal", "merged", "strangers", "shared"]
+WAYS: tuple[Way, ...] = ("personal", "shared", "merged", "strangers")
+Arrays: TypeAlias = Mapping[str, NDArray[np.generic]]
+CHECKPOINTS = (0, 5, 10, 20, 50, 100, 200)
+"""After so many requests a newcomer's student is asked what it was never taught."""
+PROBED = ("n", "exact", "node_f1", "tools", "n_convention", "exact_convention")
+CHUNK = 24
+"""Edges of a part."""
+_A_CYCLE = len(OWNERS)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Of one simulation; the same settings give the same result to the bit."""
+
+    n_edges: int = 1_000
+    habit: Habit = field(default_factory=Habit)
+    cloud: Cloud = field(default_factory=Cloud)
+    n_probed: int = 60
+    """Newcomers whose students are asked what they were never taught."""
+
+    def to_json(self) -> dict[str, object]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some edges with one way of learning; `shared` has one part of all."""
+
+    way: Way
+    number: int
+    edges: tuple[int, ...]
+
+    @property
+    def name(self) -> str:
+        return f"{self.way}-{self.number:04d}.npz"
+
+
+def is_newcomer(edge: int) -> bool:
+    return (edge // _A_CYCLE) % 4 == 3
+
+
+def device_of(edge: int) -> Device:
+    return DEVICES[(edge // _A_CYCLE) % len(DEVICES)]
+
+
+def probed_edges(settings: Settings) -> tuple[int, ...]:
+    found = [edge for edge in range(settings.n_edges) if is_newcomer(edge)]
+    return tuple(found[: settings.n_probed])
+
+
+def parts_of(settings: Settings, way: Way) -> tuple[Part, ...]:
+    edges = [edge for edge in range(settings.n_edges) if way in ("personal", "shared") or is_newcomer(edge)]
+    size = len(edges) if way == "shared" else CHUNK
+    starts = range(0, len(edges), max(size, 1))
+    return tuple(Part(way, k, tuple(edges[start : start + size])) for k, start in enumerate(starts))
+
+
+# ── What every part needs ─────────────────────────────────────────────────────────────────────────────────
+
+
+class Ground:
+    """Personas and their texts as numbers, made once for each process."""
+
+    def __init__(self, personas: Mapping[str, Persona], texts: Texts, settings: Settings) -> None:
+        self.personas, self.texts, self.settings = personas, texts, settings
+        self.names = sorted(texts.place)
+
+    def life(self, edge: int) -> Iterator[Asked]:
+        owner = owner_of(edge, self.settings.habit)
+        return life_of(owner, self.personas[owner.persona], self.settings.habit, self.tools(edge))
+
+    def probes(self, edge: int, day: int | None = None) -> list[Asked]:
+        owner = owner_of(edge, self.settings.habit)
+        return probes_of(owner, self.personas[owner.persona], self.settings.habit, self.tools(edge), day)
+
+    def tools(self, edge: int) -> frozenset[str]:
+        owner, device = owner_of(edge, self.settings.habit), device_of(edge)
+        specs = self.personas[owner.persona].world.specs
+        return frozenset(name for name, spec in specs.items() if spec.domain not in device.without)
+
+
+def run_part(part: Part, ground: Ground, folder: Path) -> Path:
+    """Simulate a part and write its file; returns it. What `merged` needs is read from the parts of `personal`."""
+    spent = time.process_time()
+    if part.way == "shared":
+        arrays = _shared(part, ground)
+    else:
+        arrays = _alone(part, ground, folder)
+    path = folder / part.name
+    temporary = path.with_name(f".{path.stem}.{os.getpid()}.tmp.npz")
+    with temporary.open("wb") as file:
+        np.savez_compressed(file, allow_pickle=False, **arrays, cpu_s=np.array(time.process_time() - spent))
+    temporary.replace(path)
+    return path
+
+
+# ── A student of one's own ────────────────────────────────────────────────────────────────────────────────
+
+
+def _alone(part: Part, ground: Ground, folder: Path) -> Arrays:
+    settings = ground.settings
+    n_days = settings.habit.n_days
+    sums = np.zeros((len(part.edges), n_days, len(STRATA), 2, len(MEASURES)))
+    probed = np.full((len(part.edges), len(CHECKPOINTS), len(PROBED)), np.nan)
+    learnt: list[tuple[int, int, str]] = []
+    priors = _Priors(ground, folder) if part.way != "personal" else None
+    chosen = set(probed_edges(settings))
+    for k, edge in enumerate(part.edges):
+        owner, life = owner_of(edge, settings.habit), list(ground.life(edge))
+        device = device_of(edge)
+        without = owner.persona if part.way == "strangers" else ""
+        prior = priors.of(device, without) if priors else None
+        pupil = Pupil(ground.texts, device, prior)
+        rng = np.random.Generator(np.random.PCG64([settings.habit.seed, edge, 3]))
+        watch = _Watch(ground.probes(edge), probed[k]) if edge in chosen else None
+        counts = live(life, pupil, settings.cloud, Wire(), rng, n_days, watch)
+        sums[k] = counts.sums
+        if part.way == "personal":
+            learnt += [(edge, row, " ".join(sequence)) for row, sequence in pupil.history]
+    if priors:
+        sizes = {device.name: priors.size_bytes(device) for device in {device_of(edge) for edge in part.edges}}
+        fetched = np.array([sizes[device_of(edge).name] for edge in part.edges])
+    else:
+        fetched = np.zeros(len(part.edges), dtype=np.int64)
+    found: dict[str, NDArray[np.generic]] = {
+        "fetched_bytes": fetched,
+        "edges": np.array(part.edges),
+        "sums": sums,
+        "probed": probed,
+    }
+    if part.way == "personal":
+        found |= {
+            "learnt_edge": np.array([one[0] for one in learnt], dtype=np.int32),
+            "learnt_row": np.array([one[1] for one in learnt], dtype=np.int32),
+            "learnt_tools": np.array([one[2] for one in learnt], dtype=np.str_),
+        }
+    return found
+
+
+class _Watch:
+    """Asks a student what it was never taught, after so many requests."""
+
+    def __init__(self, probes: Sequence[Asked], into: NDArray[np.float64]) -> None:
+        self._probes, self._into = probes, into
+
+    def __call__(self, n_lived: int, pupil: Pupil) -> None:
+        if n_lived in CHECKPOINTS:
+            pupil.sleep()
+            self._into[CHECKPOINTS.index(n_lived)] = probe(self._probes, pupil)
+
+
+def probe(probes: Sequence[Asked], pupil: Pupil) -> list[float]:
+    """`PROBED` of a student's own plans."""
+    found = np.zeros(len(PROBED))
+    for asked in probes:
+        best = pupil.propose(asked)
+        own = judged(best.plan if best else None, asked)
+        found[:4] += (1, own.exact, own.node_f1, own.tools)
+        found[4:] += (asked.is_convention, asked.is_convention and own.exact)
+    return [float(value) for value in found]
+
+
+class _Priors:
+    """Priors of the founders, made from what they learnt; a student that begins with one gets a copy."""
+
+    def __init__(self, ground: Ground, folder: Path) -> None:
+        self._ground = ground
+        self._made: dict[tuple[str, str], Prior] = {}
+        parts = [np.load(folder / part.name) for part in parts_of(ground.settings, "personal")]
+        self._learnt = [
+            (int(edge), int(row), str(tools))
+            for part in parts
+            for edge, row, tools in zip(part["learnt_edge"], part["learnt_row"], part["learnt_tools"], strict=True)
+            if not is_newcomer(int(edge))
+        ]
+
+    def of(self, device: Device, without: str) -> Prior:
+        if (device.name, without) not in self._made:
+            if len(self._made) > 3:  # each holds two large matrices
+                self._made.clear()
+            self._made[device.name, without] = self._make(device, without)
+        return copy.deepcopy(self._made[device.name, without])
+
+    def size_bytes(self, device: Device) -> int:
+        """Of the file of what was merged for a device."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "prior.npz"
+            self.of(device, "").heads.save(path)
+            return path.stat().st_size
+
+    def _make(self, device: Device, without: str) -> Prior:
+        habit = self._ground.settings.habit
+        persona = {edge: owner_of(edge, habit).persona for edge in {edge for edge, *_ in self._learnt}}
+        mine = [one for one in self._learnt if persona[one[0]] != without]
+        return prior_of([(row, tuple(tools.split())) for _, row, tools in mine], self._ground.texts, device)
+
+
+PRIOR_WEIGHT = 300.0
+"""Demonstrations that a prior counts for beside one's own: it is decayed to that."""
+
+
+def prior_of(learnt: Sequence[tuple[int, tuple[str, ...]]], texts: Texts, device: Device) -> Prior:
+    """What merging the statistics of all that learnt this gives, to the bit."""
+    features = texts.features[device.name]
+    prior = Prior(blank_heads(texts, device))
+    for start in range(0, len(learnt), 512):
+        some = learnt[start : start + 512]
+        prior.heads.learn(np.asarray(features[[row for row, _ in some]]), [targets_of(tools) for _, tools in some])
+    prior.sequences.update(tools for _, tools in learnt)
+    if prior.heads.weight_seen > PRIOR_WEIGHT:
+        prior.heads.decay(PRIOR_WEIGHT / prior.heads.weight_seen)
+    prior.heads.settle()
+    return prior
+
+
+# ── One student for all ───────────────────────────────────────────────────────────────────────────────────
+
+SHARED_DEVICE = DEVICES[-1]
+_N_MEANINGS = 3
+"""So many plans are kept for the same words; the oldest gives way."""
+
+
+class _Everybodys:
+    """The shared student: taught by all by night, asked by all by day."""
+
+    def __init__(self, ground: Ground) -> None:
+        self._texts = ground.texts
+        self.pupil = Pupil(ground.texts, replace(SHARED_DEVICE, most_demonstrations=1 << 30))
+        self._today: dict[tuple[str, object], Repeat | None] = {}
+        self._learnt: list[tuple[Asked, Plan]] = []
+        self._turn: Counter[str] = Counter()
+
+    def open_day(self, asked: Sequence[Asked]) -> None:
+        """Plan everything that is asked on a day with what was known in the morning."""
+        self._today = {}
+        first = {(one.wording.text, one.now): one for one in asked}
+        keys = list(first)
+        for start in range(0, len(keys), 256):
+            some = keys[start : start + 256]
+            rows = np.asarray(self._texts.vectors[[self._texts.place[text] for text, _ in some]])
+            cosines = rows @ self.pupil.repeats.vectors.T
+            for key, mine in zip(some, cosines, strict=True):
+                self._today[key] = self.pupil.propose(first[key], mine)
+
+    def propose(self, asked: Asked) -> Repeat | None:
+        return self._today[asked.wording.text, asked.now]
+
+    def told(self, asked: Asked, plan: Plan) -> None:
+        self._learnt.append((asked, plan))
+
+    def sleep(self) -> int:
+        """Learn by night; bytes of what every edge then fetches: the new demonstrations and the solved heads."""
+        pack, n_bytes = zlib.compressobj(6), 0
+        for asked, plan in self._learnt:
+            line = {"user_request": asked.wording.text, **plan_to_json(plan)}
+            n_bytes += len(pack.compress(json.dumps(line).encode()))
+            text = asked.wording.text
+            turn = self._turn[text] % _N_MEANINGS
+            self._turn[text] += 1
+            self.pupil.learn(asked, plan, f"{self._texts.place[text]}:{turn}")
+        self._learnt = []
+        self.pupil.sleep()
+        heads = self.pupil.heads
+        return n_bytes + len(pack.flush()) + heads.n_features * len(heads.outputs) * SHARED_DEVICE.weight_bytes
+
+
+def _shared(part: Part, ground: Ground) -> Arrays:
+    settings = ground.settings
+    n_days, cloud, wire = settings.habit.n_days, settings.cloud, Wire()
+    everybody = _Everybodys(ground)
+    sums = np.zeros((len(part.edges), n_days, len(STRATA), 2, len(MEASURES)))
+    lives = [_ByDay(ground.life(edge)) for edge in part.edges]
+    draws = [np.random.Generator(np.random.PCG64([settings.habit.seed, edge, 3])) for edge in part.edges]
+    chosen = [edge for edge in probed_edges(settings) if edge in set(part.edges)]
+    probed = np.full((n_days, len(PROBED)), np.nan)
+    fetched = np.zeros(n_days, dtype=np.int64)
+    for day in range(n_days):
+        today = [life.of(day) for life in lives]
+        everybody.open_day([asked for mine in today for asked in mine])
+        for k, mine in enumerate(today):
+            for asked in mine:
+                _ask_everybodys(asked, everybody, cloud, wire, draws[k], Counts(sums[k]))
+        fetched[day] = everybody.sleep()
+        if day in _PROBED_DAYS or day == n_days - 1:
+            probed[day] = np.sum([probe(ground.probes(edge), everybody.pupil) for edge in chosen], axis=0)
+    return {"edges": np.array(part.edges), "sums": sums, "probed": probed, "fetched_bytes": fetched}
+
+
+_PROBED_DAYS = (0, 4, 9, 19)
+
+
+class _ByDay:
+    """A life read a day at a time."""
+
+    def __init__(self, life: Iterator[Asked]) -> None:
+        self._life = life
+        self._next = next(life, None)
+
+    def of(self, day: int) -> list[Asked]:
+        found = []
+        while self._next is not None and self._next.day == day:
+            found.append(self._next)
+            self._next = next(self._life, None)
+        return found
+
+
+def _ask_everybodys(
+    asked: Asked, everybody: _Everybodys, cloud: Cloud, wire: Wire, rng: np.random.Generator, counts: Counts
+) -> None:
+    stratum = stratum_of(asked, everybody.pupil)
+    best = everybody.propose(asked)
+    own = judged(best.plan if best else None, asked)
+    is_sure = best is not None and best.sureness >= cloud.sure
+    is_compared = bool(rng.random() < cloud.compared_share) and is_sure
+    is_corrected = rng.random() < cloud.corrected_share
+    values: dict[str, float] = {"own_exact": own.exact, "own_node_f1": own.node_f1, "own_tools": own.tools}
+    final = own
+    if is_compared or not is_sure:
+        plan = taught(asked, rng, cloud.teacher_errors)
+        final = judged(plan, asked)
+        values |= {"asked": 1, "compared": is_compared} | wire.cost(asked, plan, cloud)
+        everybody.told(asked, plan)
+    elif not own.exact and is_corrected:
+        values["corrected"] = 1
+        everybody.told(asked, asked.plan or Plan(()))
+    counts.add(asked, stratum, values | {"exact": final.exact, "node_f1": final.node_f1})
