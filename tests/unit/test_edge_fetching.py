@@ -6,6 +6,7 @@ import datetime as dt
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -112,7 +113,7 @@ def test_the_servers_clock_does_not_say_what_is_newer(edge: Home) -> None:
 @pytest.mark.parametrize(
     "changes", [{"n_bytes": 7}, {"n_edges": 9}, {"fingerprint": "other"}, {"epsilon": 0.0}, {"signature": ""}]
 )
-def test_a_manifest_that_was_changed_is_not_believed(edge: Home, changes: dict[str, object]) -> None:
+def test_a_manifest_that_was_changed_is_not_believed(edge: Home, changes: dict[str, Any]) -> None:
     edge.cloud.offer("prior", DATA, **changes)
     with pytest.raises(WireError, match="not signed by the service this device joined"):
         edge.fetch()
