@@ -96,3 +96,33 @@ def test_a_case_that_dies_there_loses_no_other(folder: Path, address: str) -> No
 def test_a_cluster_that_is_not_there_is_said(folder: Path) -> None:
     code, said = run(folder, "127.0.0.1:1", "job_single.yaml", "--engine", "ray")
     assert (code, "cannot reach the Ray cluster '127.0.0.1:1'" in said) == (3, True), said
+
+
+def test_users_of_a_stream_come_to_the_same_numbers_there(tmp_path: Path, address: str) -> None:
+    """Two owners, the first instructions of each, recall alone: some minutes of one processor, all told."""
+    documents: list[dict[str, object]] = []
+    for more, where in (([], ""), (["--jobs", "2"], ""), (["--jobs", "2", "--engine", "ray"], address)):
+        out = tmp_path / f"{len(documents)}.json"
+        command = [sys.executable, "-m", "hearth", "bench", "q2a", "--owner", "mara", "--owner", "jun", "--recall-only"]
+        command += ["--limit", "2", "--users", str(tmp_path / f"users-{len(documents)}"), "--json", str(out), *more]
+        done = subprocess.run(
+            command, env={**os.environ, "RAY_ADDRESS": where}, capture_output=True, text=True, timeout=600
+        )
+        assert done.returncode == 0, done.stderr
+        documents.append(json.loads(out.read_text()))
+    clocks = ("_ms", "_s", "at", "energy_j", "commit")  # the tree may be edited meanwhile
+    numbers = [{key: v for key, v in one.items() if not key.endswith(clocks)} for one in documents]
+    assert numbers[0]["n"] == 4
+    assert numbers[0] == numbers[1] == numbers[2]
+
+    def kept(users: Path) -> list[str]:
+        found = []
+        for path in sorted(users.glob("*/result.json")):
+            result = json.loads(path.read_text())
+            for line in [*result["floor"], *(one for way in result["judged"].values() for one in way)]:
+                line.pop("ms")
+            found.append(json.dumps(result))
+        return found
+
+    assert len(kept(tmp_path / "users-0")) == 2
+    assert kept(tmp_path / "users-0") == kept(tmp_path / "users-1") == kept(tmp_path / "users-2")  # to the bit
