@@ -178,6 +178,10 @@ class Rounds:
         self._group_of.pop(edge, None)
         self._waiting[edge] = keys
 
+    def leave(self, edge: str) -> None:
+        """Wait no more; a group goes on without it."""
+        self._waiting.pop(edge, None)
+
     def is_waiting(self, edge: str) -> bool:
         return edge in self._waiting
 

@@ -11,7 +11,6 @@ import base64
 import contextlib
 import datetime as dt
 import importlib
-import importlib.util
 import os
 import re
 import time
@@ -83,6 +82,7 @@ _TIDY_S = 3600.0
 _ANSWERS_KEPT_DAYS = 30
 _BLOB_PIECE_BYTES = 1_000_000
 _STATISTICS_ROUTES = "hearth.cloud.statistics_routes"
+"""It uses this module, so it is imported when an application is made."""
 
 
 @dataclass(frozen=True)
@@ -173,8 +173,7 @@ def create_app(
     app.state.cloud = cloud
     app.include_router(_open_routes(settings))
     app.include_router(_edge_routes())
-    if importlib.util.find_spec(_STATISTICS_ROUTES) is not None:
-        app.include_router(importlib.import_module(_STATISTICS_ROUTES).router())
+    app.include_router(importlib.import_module(_STATISTICS_ROUTES).router())
     if settings.service.sedna_service:
         app.include_router(_sedna_routes(settings.service.sedna_service))
     tokens = Tokens(storage, monotonic)
@@ -244,14 +243,14 @@ def features(cloud: Cloud) -> tuple[str, ...]:
     found = ["plans"] if cloud.plans is not None else []
     found += ["answers"] if cloud.answers is not None else []
     found += ["demonstrations", "tasks"]
-    if importlib.util.find_spec(_STATISTICS_ROUTES) is not None:
+    if cloud.settings.statistics.mode != "off":
         found += ["statistics", "prior"]
     return tuple(found)
 
 
 # ── Routes ────────────────────────────────────────────────────────────────────────────────────────────────
 
-_PROBLEMS: dict[int | str, dict[str, Any]] = {
+PROBLEMS: dict[int | str, dict[str, Any]] = {
     code: {"model": Problem, "description": text}
     for code, text in {
         400: "Not what it says it is",
@@ -266,18 +265,18 @@ _PROBLEMS: dict[int | str, dict[str, Any]] = {
 }
 
 
-def _takes(model: type[wire.Message]) -> dict[str, Any]:
+def takes(model: type[wire.Message]) -> dict[str, Any]:
     """What the OpenAPI schema says of a body that the route reads itself."""
     return {"requestBody": {"required": True, "content": {JSON: {"schema": model.model_json_schema()}}}}
 
 
-def _headers(*more: str) -> list[dict[str, Any]]:
+def headers(*more: str) -> list[dict[str, Any]]:
     version: dict[str, Any] = {"type": "integer", "minimum": wire.OLDEST, "maximum": wire.VERSION}
     found = [{"name": wire.PROTOCOL_HEADER, "in": "header", "required": True, "schema": version}]
     return found + [{"name": name, "in": "header", "required": False, "schema": {"type": "string"}} for name in more]
 
 
-def _told(message: wire.Message) -> Response:
+def told(message: wire.Message) -> Response:
     return Response(message.model_dump_json(), media_type=JSON)
 
 
@@ -319,12 +318,12 @@ def _open_routes(settings: CloudSettings) -> APIRouter:
             return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
     @routes.get(
-        "/v1/hello", response_model=Hello, responses={426: _PROBLEMS[426]}, openapi_extra={"parameters": _headers()}
+        "/v1/hello", response_model=Hello, responses={426: PROBLEMS[426]}, openapi_extra={"parameters": headers()}
     )
     async def hello(request: Request) -> Response:
         """Who answers, which versions it speaks, what it offers."""
         cloud = cloud_of(request)
-        return _told(
+        return told(
             Hello(
                 server=settings.service.name,
                 oldest=wire.OLDEST,
@@ -338,15 +337,15 @@ def _open_routes(settings: CloudSettings) -> APIRouter:
 
 
 def _edge_routes() -> APIRouter:
-    routes = APIRouter(prefix="/v1", responses=_PROBLEMS)
-    own = _headers(wire.INSTANCE_HEADER)
+    routes = APIRouter(prefix="/v1", responses=PROBLEMS)
+    own = headers(wire.INSTANCE_HEADER)
 
-    @routes.post("/plans", response_model=PlanGiven, openapi_extra=_takes(PlanAsked) | {"parameters": own})
+    @routes.post("/plans", response_model=PlanGiven, openapi_extra=takes(PlanAsked) | {"parameters": own})
     async def plans(request: Request) -> Response:
         """A plan for a masked request, or a refusal."""
-        return _told(await planned(cloud_of(request), passed(request).edge, read(request, PlanAsked)))
+        return told(await planned(cloud_of(request), passed(request).edge, read(request, PlanAsked)))
 
-    @routes.post("/answers", response_model=AnswerGiven, openapi_extra=_takes(AnswerAsked) | {"parameters": own})
+    @routes.post("/answers", response_model=AnswerGiven, openapi_extra=takes(AnswerAsked) | {"parameters": own})
     async def answers(request: Request) -> Response:
         """General knowledge for a masked question."""
         cloud, asked = cloud_of(request), read(request, AnswerAsked)
@@ -359,12 +358,12 @@ def _edge_routes() -> APIRouter:
             raise unreachable(error, cloud.log.failed) from None
         if answer is None:
             raise Fault(404, "no_answer", "nothing is known here of that")
-        return _told(answer)
+        return told(answer)
 
-    with_key = _headers(wire.INSTANCE_HEADER, wire.IDEMPOTENCY_HEADER)
+    with_key = headers(wire.INSTANCE_HEADER, wire.IDEMPOTENCY_HEADER)
 
     @routes.post(
-        "/demonstrations", response_model=Receipt, openapi_extra=_takes(DemonstrationsSent) | {"parameters": with_key}
+        "/demonstrations", response_model=Receipt, openapi_extra=takes(DemonstrationsSent) | {"parameters": with_key}
     )
     async def demonstrations(request: Request) -> Response:
         """Masked requests with their plans, for the task knowledge base; each is taken once."""
@@ -375,23 +374,23 @@ def _edge_routes() -> APIRouter:
         key = key_of(request, sent.id)
         receipt, is_again = await run_in_threadpool(knowledge.take, cloud.storage, edge, key, sent, body)
         if not is_again:
-            told = Receipt.model_validate_json(receipt)
-            for outcome, n in (("accepted", len(told.accepted)), ("known", len(told.known))):
+            counts = Receipt.model_validate_json(receipt)
+            for outcome, n in (("accepted", len(counts.accepted)), ("known", len(counts.known))):
                 cloud.numbers.demonstrations.labels(outcome).inc(n)
-            cloud.numbers.demonstrations.labels("refused").inc(len(told.refused))
+            cloud.numbers.demonstrations.labels("refused").inc(len(counts.refused))
         return Response(receipt, media_type=JSON)
 
     @routes.get("/tasks", response_model=TasksGiven, openapi_extra={"parameters": own})
     async def tasks(request: Request) -> Response:
         """Tasks that enough edges share."""
         cloud = cloud_of(request)
-        return _told(await run_in_threadpool(knowledge.tasks, cloud.storage, cloud.settings.tasks.k))
+        return told(await run_in_threadpool(knowledge.tasks, cloud.storage, cloud.settings.tasks.k))
 
     @routes.get(
         "/blobs/{sha256}",
         response_class=Response,
         responses={206: {"description": "A part of it"}, 404: {"model": Problem}, 416: {"model": Problem}},
-        openapi_extra={"parameters": _headers(wire.INSTANCE_HEADER, "Range")},
+        openapi_extra={"parameters": headers(wire.INSTANCE_HEADER, "Range")},
     )
     async def blobs(request: Request, sha256: str) -> Response:
         """Bytes by their hash; a `Range` goes on where a download was cut off."""
@@ -482,7 +481,7 @@ def _sedna_routes(service: str) -> APIRouter:
 
     @routes.get(f"/{service}", include_in_schema=False)
     async def about() -> Response:
-        return _told(sedna.routes_of(service))
+        return told(sedna.routes_of(service))
 
     @routes.post(f"/{service}/predict", include_in_schema=False)
     async def predict(request: Request) -> Response:
@@ -493,7 +492,7 @@ def _sedna_routes(service: str) -> APIRouter:
             raise Fault(422, "shape", str(error)) from None
         edge = f"sedna.{service}"
         given = await asyncio.gather(*(planned(cloud, edge, one) for one in asked))
-        return _told(sedna.PredictGiven(result=tuple(given)))
+        return told(sedna.PredictGiven(result=tuple(given)))
 
     return routes
 

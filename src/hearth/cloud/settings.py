@@ -154,8 +154,8 @@ class StatisticsSettings(_Table):
     """What edges may give of what they learnt, and what is made of it."""
 
     mode: Literal["off", "secret", "plain"] = "secret"
-    """`secret`: this service sees sums over at least `k` edges, never one edge's; `plain`: it sees each edge's sums, and
-    can judge each."""
+    """`secret`: this service sees sums over at least `k` edges, never one edge's; `plain`: it sees each edge's sums,
+    and can judge each."""
     k: Annotated[int, Field(ge=2, le=1_000, strict=True)] = 5
     """Fewer edges are never summed, and no prior is made of fewer."""
     group: Annotated[int, Field(ge=2, le=1_000, strict=True)] = 8

@@ -106,18 +106,26 @@ class Keys:
     masking: bytes
 
 
+def alias_of(keys: Keys) -> str:
+    """An edge's name in a round: what it shows there, and nothing of who it is."""
+    return hashlib.sha256(keys.sealing + keys.masking).hexdigest()[:32]
+
+
 class Participant:
     """One edge in one round. Keep it in memory only; a round is left by letting go of it."""
 
-    def __init__(self, round_id: str, edge: str, least: int) -> None:
+    def __init__(self, round_id: str = "", edge: str = "", least: int = 3) -> None:
         """
         Args:
+            round_id: Where it is not known yet, `share` is told.
+            edge: Its name among the others; that of its keys when left out.
             least: With fewer edges than this the row does not leave; the edge's own bound, whatever a service says.
         """
         if least < 2:
             raise ValueError(f"least {least!r} must be at least 2: a sum of one is no secret")
-        self.round_id, self.edge, self.least = round_id, edge, least
+        self.round_id, self.least = round_id, least
         self._sealing, self._masking = X25519PrivateKey.generate(), X25519PrivateKey.generate()
+        self.edge = edge or alias_of(self.keys)
         self._own = secrets.token_bytes(KEY_BYTES)
         self._everyone: dict[str, Keys] = {}
         self._threshold = 0

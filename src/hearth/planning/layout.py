@@ -7,9 +7,11 @@ tools, pairs) is derived here and never sent.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from importlib.resources import files
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +19,7 @@ from numpy.typing import NDArray
 from hearth.errors import StatisticsError
 from hearth.planning.candidates import Sequence_
 from hearth.planning.reading import ReadingOptions, fingerprint_of
-from hearth.planning.statistics import PairLink, Statistics, Sums, Whole
+from hearth.planning.statistics import MOST_STEPS, PairLink, Statistics, Sums, Whole
 from hearth.planning.taught import targets_of
 
 Row = NDArray[np.uint64]
@@ -152,3 +154,18 @@ def _wide(sums: Sums, outputs: tuple[str, ...]) -> Sums:
     mass: Whole = np.zeros(len(outputs), dtype=np.int64)
     moments[:, known], mass[known] = sums.moments[:, columns], sums.mass[columns]
     return Sums(outputs, sums.n_rows, sums.gram, moments, mass)
+
+
+@cache
+def public_sequences() -> tuple[Sequence_, ...]:
+    """Of the demonstrations that every Hearth is shipped with: what is public by itself."""
+    with (files("hearth.data") / "demonstrations.jsonl").open(encoding="utf-8") as lines:
+        plans = (json.loads(line).get("task_nodes", ()) for line in lines if line.strip())
+        found = {tuple(str(node["task"]) for node in nodes) for nodes in plans}
+    return tuple(sorted(one for one in found if 0 < len(one) <= MOST_STEPS))
+
+
+@cache
+def public_tools() -> frozenset[str]:
+    """Their tools: an owner's own tools, whatever their names, are never among them."""
+    return frozenset(tool for sequence in public_sequences() for tool in sequence)

@@ -1,0 +1,321 @@
+"""What edges give of their statistics is taken, kept, judged and made into signed priors, one for each device profile.
+
+In mode `plain` each edge's newest sums are kept and may be withdrawn; in mode `secret` only sums over groups of at
+least `k` edges ever come here (`cloud.rounds`), and stay. A prior is the sum of all that agrees with the rest
+(`cloud.merging`), seen by each profile as its own features see it, with noise where settings say so, and signed.
+
+Covered: other features, more or fewer demonstrations than allowed, impossible sums, sums that contradict the rest, the
+same message again, fewer than `k` edges (no prior). Not covered: that an edge gives under two tokens; taking one edge
+out of a secret sum (nobody can: that is the point).
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from hearth.cloud.merging import Merged, Noise, Terms, epsilon_of, noisy, refusal, robust
+from hearth.cloud.rounds import Group, RoundRules, Rounds, row_of
+from hearth.cloud.settings import StatisticsSettings
+from hearth.cloud.storage import Storage
+from hearth.edge.secret_sum import Keys, Opened, alias_of
+from hearth.errors import StatisticsError
+from hearth.planning.candidates import Sequence_
+from hearth.planning.layout import Layout, public_sequences
+from hearth.planning.profiles import PROFILES, ProfileName
+from hearth.planning.reading import ReadingOptions
+from hearth.planning.statistics import Statistics
+from hearth.planning.statistics_file import decode, encode
+from hearth.wire import Manifest, OpeningSent, Receipt, RoundAsked, RoundTold, SharesSent, StatisticsTerms, Turned
+
+PLAIN = "plain"
+_KIND = "statistics"
+_SUM = "sum"
+_RETRY_S = 30.0
+
+
+@dataclass(frozen=True)
+class Features:
+    """What the edges' students see with."""
+
+    encoder: str = "all-MiniLM-L6-v2"
+    n_inputs: int = 384
+    readings: Mapping[ProfileName, ReadingOptions] | None = None
+    sequences: tuple[Sequence_, ...] | None = None
+
+    def of(self, profile: ProfileName) -> ReadingOptions:
+        return self.profiles()[profile]
+
+    def profiles(self) -> Mapping[ProfileName, ReadingOptions]:
+        return self.readings or {name: options.reading for name, options in PROFILES.items()}
+
+    def layout(self, profile: ProfileName) -> Layout:
+        sequences = self.sequences if self.sequences is not None else public_sequences()
+        return Layout(self.encoder, self.n_inputs, self.of(profile), tuple(sorted(sequences)))
+
+    def fingerprint(self, profile: ProfileName) -> str:
+        return self.layout(profile).fingerprint
+
+
+class Desk:
+    """Where statistics come in and priors go out. May be used from several threads."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        settings: StatisticsSettings,
+        key: Ed25519PrivateKey,
+        features: Features | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._storage, self._settings, self._key = storage, settings, key
+        self._features = features or Features()
+        self._monotonic = monotonic
+        self._lock = threading.Lock()
+        self._published_s: float | None = None
+        self._layouts = {profile: self._features.layout(profile) for profile in self._features.profiles()}
+        rules = RoundRules(settings.k, max(settings.group, settings.k), settings.gather_s, settings.turn_s)
+        self._rounds = {name: Rounds(layout.n_values, rules, monotonic) for name, layout in self._layouts.items()}
+        self._alias: dict[str, tuple[ProfileName, str]] = {}
+        """By edge: the profile and the name under which it takes part in a round."""
+
+    @property
+    def terms(self) -> StatisticsTerms:
+        """Raises: StatisticsError: Nothing is taken."""
+        s = self._settings
+        if s.mode == "off":
+            raise StatisticsError("this service takes no statistics; its keeper can turn that on under [statistics]")
+        sequences = next(iter(self._layouts.values())).sequences if s.mode == "secret" else ()
+        return StatisticsTerms(mode=s.mode, k=s.k, least=s.least, most=s.most, sequences=sequences)
+
+    @property
+    def _bounds(self) -> Terms:
+        return Terms(most=self._settings.most, least=self._settings.least)
+
+    # ── Plain ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def take(self, edge: str, id: str, body: bytes) -> Receipt:
+        """An edge's sums, in the place of those before. The same again changes nothing.
+
+        Raises:
+            StatisticsError: They cannot be taken; says why.
+        """
+        self._check_mode("plain")
+        sha256 = hashlib.sha256(body).hexdigest()
+        with self._lock:
+            before = next((part for part in self._plain() if part.edge == edge), None)
+            if before is not None and before.blob == sha256:
+                return Receipt(id=id, known=(id,))
+            fingerprints = {self._features.fingerprint(profile) for profile in self._layouts}
+            found = decode(body, fingerprints)
+            reason = refusal(found, self._bounds)
+            if found.n_edges != 1:
+                reason = f"it says that it is of {found.n_edges} edges; an edge gives its own"
+            if reason:
+                return Receipt(id=id, refused=(Turned(id=id, reason=reason),))
+            self._storage.put_round(PLAIN, "open", {})
+            self._storage.drop_part(PLAIN, edge, _KIND)
+            self._storage.put_part(PLAIN, edge, _KIND, id, {"n": found.n_demonstrations}, blob=self._put(body))
+        return Receipt(id=id, accepted=(id,))
+
+    def withdraw(self, edge: str) -> bool:
+        """Take an edge's sums out of all that is made from now on; whether there were any."""
+        with self._lock:
+            return self._storage.drop_part(PLAIN, edge, _KIND)
+
+    def _plain(self) -> list:  # type: ignore[type-arg]
+        return list(self._storage.parts(PLAIN, _KIND))
+
+    def _put(self, body: bytes) -> str:
+        return self._storage.put_blob(body)
+
+    def _check_mode(self, mode: str) -> None:
+        if self._settings.mode != mode:
+            raise StatisticsError(
+                f"statistics are taken in mode {self._settings.mode!r} here, not {mode!r}; ask `GET /v1/statistics`"
+            )
+
+    # ── Rounds ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def join(self, edge: str, asked: RoundAsked) -> RoundTold:
+        """Raises: StatisticsError."""
+        self._check_mode("secret")
+        if asked.profile not in self._rounds:
+            raise StatisticsError(f"there are no rounds for profile {asked.profile!r} here")
+        keys = Keys(_bytes(asked.sealing), _bytes(asked.masking))
+        alias = alias_of(keys)
+        with self._lock:
+            profile, former = self._alias.get(edge, (asked.profile, ""))
+            if former and former != alias:
+                self._rounds[profile].leave(former)
+            rounds = self._rounds[asked.profile]
+            if not (former == alias and rounds.is_waiting(alias)):
+                rounds.join(alias, keys)
+            self._alias[edge] = asked.profile, alias
+            return self._told(edge)
+
+    def told(self, edge: str) -> RoundTold:
+        """How far the edge's round is."""
+        self._check_mode("secret")
+        with self._lock:
+            return self._told(edge)
+
+    def _told(self, edge: str) -> RoundTold:
+        profile, alias = self._alias.get(edge, ("large", ""))
+        rounds = self._rounds[profile]
+        group = rounds.group(alias)
+        wait_s = min(_RETRY_S, self._settings.turn_s / 4)
+        if group is None:
+            state = "gathering" if rounds.is_waiting(alias) else "none"
+            return RoundTold.model_validate({"state": state, "profile": profile, "retry_after_s": wait_s})
+        everyone = {name: (_text(k.sealing), _text(k.masking)) for name, k in group.everyone.items()}
+        return RoundTold(
+            state=group.state,
+            round=group.id,
+            profile=profile,
+            threshold=group.threshold,
+            everyone=everyone if group.state == "shares" else {},
+            boxes={source: _text(box) for source, box in group.boxes_for(alias).items()}
+            if group.state == "rows" and alias in group.boxes
+            else {},
+            arrived=tuple(sorted(group.rows)) if group.state == "opening" else (),
+            reason=group.reason,
+            retry_after_s=wait_s,
+        )
+
+    def take_shares(self, edge: str, round: str, sent: SharesSent) -> RoundTold:
+        """Raises: StatisticsError."""
+        with self._lock:
+            group, alias = self._group(edge, round)
+            group.take_shares(alias, {name: _bytes(box) for name, box in sent.boxes.items()})
+            return self._told(edge)
+
+    def take_row(self, edge: str, round: str, body: bytes) -> RoundTold:
+        """Raises: StatisticsError."""
+        with self._lock:
+            group, alias = self._group(edge, round)
+            group.take_row(alias, row_of(body, group.n_values))
+            return self._told(edge)
+
+    def take_opening(self, edge: str, round: str, sent: OpeningSent) -> RoundTold:
+        """Raises: StatisticsError."""
+        seeds = {name: _bytes(share) for name, share in sent.seeds.items()}
+        keys = {name: _bytes(share) for name, share in sent.keys.items()}
+        with self._lock:
+            group, alias = self._group(edge, round)
+            group.take_opening(alias, Opened(seeds, keys))
+            told = self._told(edge)
+            self._keep_sums()
+            return told
+
+    def _group(self, edge: str, round: str) -> tuple[Group, str]:
+        self._check_mode("secret")
+        profile, alias = self._alias.get(edge, ("large", ""))
+        group = self._rounds[profile].group(alias)
+        if group is None or group.id != round:
+            raise StatisticsError("this edge takes no part in that round; join the next")
+        return group, alias
+
+    def _keep_sums(self) -> None:
+        for profile, rounds in self._rounds.items():
+            for group in rounds.sums():
+                n_edges = len(group.openings) or len(group.rows)
+                found = self._layouts[profile].statistics(rounds.take(group), n_edges)
+                reason = refusal(found, self._bounds)
+                if reason:
+                    group.state, group.reason = "void", f"the sum cannot be: {reason}"
+                    continue
+                self._storage_sum(group.id, found)
+
+    def _storage_sum(self, round: str, found: Statistics) -> None:
+        serial = max((serial for serial, _, _ in self._storage.manifests(_SUM)), default=0) + 1
+        body = json.dumps({"round": round, "edges": found.n_edges, "n": found.n_demonstrations})
+        self._storage.put_manifest(_SUM, serial, body, self._put(encode(found)))
+
+    # ── Priors ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def contributions(self) -> dict[str, Statistics]:
+        """All that was given, by edge or by round."""
+        found = {f"edge {part.edge}": part.blob for part in self._plain()}
+        for _, body, blob in self._storage.manifests(_SUM):
+            found[f"round {json.loads(body)['round']}"] = blob
+        return {name: decode(self._storage.read_blob(blob)) for name, blob in found.items()}
+
+    def publish(self, *, is_due: bool = False) -> tuple[Merged, tuple[Manifest, ...]]:
+        """Make a prior for each profile of what agrees; nothing where too few edges gave.
+
+        Args:
+            is_due: Only when the last was made long enough ago; for calls after every contribution.
+        """
+        s = self._settings
+        with self._lock:
+            now_s = self._monotonic()
+            if is_due and self._published_s is not None and now_s - self._published_s < s.every_s:
+                return Merged(None, ()), ()
+            self._published_s = now_s
+            given = self.contributions()
+            made: list[Manifest] = []
+            first: Merged | None = None
+            for profile in self._layouts:
+                merged = robust(self._seen(given, profile), self._bounds)
+                first = first or merged
+                total = merged.statistics
+                if total is not None and total.n_edges >= s.k:
+                    made.append(self._signed(profile, total))
+            return first or Merged(None, ()), tuple(made)
+
+    def _seen(self, given: Mapping[str, Statistics], profile: ProfileName) -> dict[str, Statistics]:
+        """What a profile can see of it: sums of larger profiles, and of its own."""
+        reading, found = self._features.of(profile), {}
+        for name, one in given.items():
+            try:
+                found[name] = one.seen_by(reading)
+            except StatisticsError:
+                continue  # of a smaller profile
+        return found
+
+    def _signed(self, profile: ProfileName, total: Statistics) -> Manifest:
+        s, kind = self._settings, f"prior {profile}"
+        before = self._storage.manifests(kind)
+        serial = max((serial for serial, _, _ in before), default=0) + 1
+        epsilon = None
+        if s.rho:
+            total = noisy(total, Noise(s.rho, s.delta), s.most, self._layouts[profile].sequences)
+            epsilon = epsilon_of(s.rho * serial, s.delta)  # every prior before may hold the same edge
+        body = encode(total)
+        manifest = Manifest(
+            kind="prior",
+            sha256=self._put(body),
+            n_bytes=len(body),
+            fingerprint=total.fingerprint,
+            n_edges=total.n_edges,
+            n_demonstrations=total.n_demonstrations,
+            epsilon=epsilon,
+            serial=serial,
+            made=self._storage.now(),
+        ).signed(self._key)
+        self._storage.put_manifest(kind, serial, manifest.model_dump_json(), manifest.sha256)
+        return manifest
+
+    def prior(self, profile: ProfileName) -> str | None:
+        """The newest manifest; None: there is none yet."""
+        return self._storage.manifest(f"prior {profile}")
+
+
+def _text(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def _bytes(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        raise StatisticsError("a key or a share is not base64") from None
