@@ -113,6 +113,7 @@ ELSEWHERE = {
     "correct": "hearth.cli.correcting:correct",
     "devices": "hearth.cli.devices:devices",
     "edge": "hearth.cli.edge:edge",
+    "fleet": "hearth.cli.fleet:fleet",
     "forget": "hearth.cli.forgetting:forget",
     "learn": "hearth.cli.quarantine:learn",  # a command of it; loads the others
     "ledger": "hearth.cli.ledger:ledger",
