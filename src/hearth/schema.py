@@ -541,6 +541,9 @@ MIGRATIONS: tuple[str, ...] = (
     CREATE TRIGGER demonstration_let_go AFTER DELETE ON demonstration BEGIN
         DELETE FROM outbox WHERE about = old.id AND state <> 'delivered';
     END;
+    CREATE TRIGGER episode_let_go AFTER DELETE ON episode BEGIN
+        DELETE FROM outbox WHERE kind = 'question';
+    END;
     """,
 )
 """Schema changes, first to last; a file's `user_version` says how many it has. Never edit one that was released."""

@@ -154,6 +154,16 @@ def test_ids_are_the_same_whenever_they_are_made_and_tell_nothing() -> None:
     assert "owner" not in id
 
 
+def test_with_a_forgotten_request_the_questions_go(store: Store, box: Outbox) -> None:
+    with store.transaction() as cursor:
+        put(cursor, "question", "q-1", b"call Person1", FIXED_NOW)
+        cursor.execute(
+            "INSERT INTO episode (id, request, request_id, now, status, began_unix_s) VALUES ('e', 'call Anna', '', '', '', 0)"
+        )
+        cursor.execute("DELETE FROM episode WHERE id = 'e'")
+    assert box.counts() == {}
+
+
 # ── Bounds ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
