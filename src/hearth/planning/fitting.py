@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -79,6 +79,8 @@ class Lessons:
     graph: frozenset[tuple[str, str]] | None = None
     """Links that are possible; the weights are fitted on what would be chosen from."""
     hides_tools: bool = True
+    others: Mapping[Sequence_, int] = field(default_factory=dict)
+    """Sequences that a prior counts."""
 
 
 class Case(NamedTuple):
@@ -118,6 +120,20 @@ def fit(lessons: Lessons) -> Joining:
     hidden = [_outcome(lessons, view, case, strangers) for view, mine in views for case in mine]
     weigher = _fit_weights(hidden, weigher) or weigher
     return Joining(weigher, _fit_sureness(weigher, outcomes), strangers)
+
+
+def fit_outcomes(outcomes: Sequence[Outcome]) -> Joining:
+    """Weights fitted on demonstrations that were not taught where they were planned; see `planning.beginning`."""
+    weigher = _fit_weights(outcomes)
+    return Joining(weigher, _fit_sureness(weigher, outcomes)) if weigher is not None else Joining()
+
+
+def joining_of(numbers: Sequence[Sequence[Sequence[float]]]) -> Joining | None:
+    """The weights that a prior has (`statistics.Statistics.joining`); None for none."""
+    if len(numbers) != 2:
+        return None
+    weigher, sureness = (Weigher(*(np.array(part, dtype=np.float64) for part in one)) for one in numbers)
+    return Joining(weigher, sureness)
 
 
 def digest(text: str) -> bytes:
@@ -166,7 +182,7 @@ def _hidden_views(lessons: Lessons) -> list[tuple[View, list[Case]]]:
         return []
     found = []
     for n_examples in _EXAMPLES:
-        touched, others = _hide(lessons, n_examples)
+        touched, others, tools = _hide(lessons, n_examples)
         gone = [*touched, *others]
         # Only the proposals of a model that knew a tool can be had: with it hidden, there is none to go by.
         cases = [case._replace(proposal=None) for case in _cases(lessons, gone, is_together=True)]
@@ -175,14 +191,17 @@ def _hidden_views(lessons: Lessons) -> list[tuple[View, list[Case]]]:
         hidden[[base.neighbourhood.place[id] for id in gone]] = True
         out = set(gone)
         counts = counts_of([one.sequence for id, one in lessons.taught.items() if id not in out])
+        for sequence, n in lessons.others.items():
+            if tools.isdisjoint(sequence):
+                counts.add(sequence, n)
         outputs = Outputs(lessons.heads.outputs, lessons.clause_heads.outputs)
         view = View(base.names, base.texts, outputs, counts, base.neighbourhood, lessons.options, hidden)
         found.append((view, [*cases[:_N_TOUCHED], *cases[len(touched) :]]))
     return found
 
 
-def _hide(lessons: Lessons, n_examples: int) -> tuple[list[str], list[str]]:
-    """Ids of demonstrations that use some tools, all but a few of each, and of some that do not."""
+def _hide(lessons: Lessons, n_examples: int) -> tuple[list[str], list[str], frozenset[str]]:
+    """Ids of demonstrations that use some tools, all but a few of each, and of some that do not; and the tools."""
     counts, place = lessons.view.counts, lessons.view.place
     ids = sorted(lessons.taught, key=digest)
     tools = sorted((tool for tool in counts.tools if tool in place), key=lambda tool: digest(f"{n_examples} {tool}"))
@@ -204,29 +223,31 @@ def _hide(lessons: Lessons, n_examples: int) -> tuple[list[str], list[str]]:
                 chosen[tool] += 1
         else:
             touched.append(id)
-    return touched, others[:_N_OTHERS]
+    return touched, others[:_N_OTHERS], frozenset(chosen)
 
 
 # ── Fits ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class _Outcome(NamedTuple):
+class Outcome(NamedTuple):
+    """What there was to choose from for a demonstration that was not taught."""
+
     gold: Sequence_
     found: list[Sequence_]
     signs: NDArray[np.float64]
     evidence: Evidence
 
 
-def _outcome(lessons: Lessons, view: View, case: Case, strangers: Weigher | None) -> _Outcome:
+def _outcome(lessons: Lessons, view: View, case: Case, strangers: Weigher | None) -> Outcome:
     evidence, _ = view.evidence(
         case.predicted, case.clauses, case.reading, strangers, case.proposal, case.own, case.strangers
     )
     grounds = Grounds(evidence, view.counts)
     found = possible(candidates(grounds, lessons.n_free), lessons.graph)
-    return _Outcome(case.gold, found, features(found, grounds), evidence)
+    return Outcome(case.gold, found, features(found, grounds), evidence)
 
 
-def _fit_weights(outcomes: Sequence[_Outcome], fixed: Weigher | None = None) -> Weigher | None:
+def _fit_weights(outcomes: Sequence[Outcome], fixed: Weigher | None = None) -> Weigher | None:
     """Weights under which right candidates win.
 
     Args:
@@ -239,13 +260,13 @@ def _fit_weights(outcomes: Sequence[_Outcome], fixed: Weigher | None = None) -> 
     return fit_weigher(groups, right, free=_free(outcomes, is_rare=fixed is not None), fixed=fixed)
 
 
-def _fitted_on(outcomes: Sequence[_Outcome]) -> dict[int, int]:
+def _fitted_on(outcomes: Sequence[Outcome]) -> dict[int, int]:
     """Outcomes with a right candidate, and which that is."""
     best = {k: best_of(outcome.found, outcome.gold) for k, outcome in enumerate(outcomes)}
     return {k: right for k, right in best.items() if right is not None}
 
 
-def _free(outcomes: Sequence[_Outcome], *, is_rare: bool) -> NDArray[np.bool_]:
+def _free(outcomes: Sequence[Outcome], *, is_rare: bool) -> NDArray[np.bool_]:
     """Which weights are fitted: those that concern hardly taught tools, or the others."""
     is_trained = outcomes[0].evidence.proposal is not None
     return np.array(
@@ -265,7 +286,7 @@ def _fit_strangers(views: Sequence[tuple[View, Sequence[Case]]]) -> Weigher | No
     return fit_logistic(np.vstack(signs), right, penalty=1e-4) if any(right) and not all(right) else None
 
 
-def _fit_sureness(weigher: Weigher, outcomes: Sequence[_Outcome]) -> Weigher | None:
+def _fit_sureness(weigher: Weigher, outcomes: Sequence[Outcome]) -> Weigher | None:
     """How sure to be of a choice, from choices by weights that were fitted without the request: weights fitted with it
     make it look surer than it is, the more so the fewer requests there are."""
     fitted = _fitted_on(outcomes)

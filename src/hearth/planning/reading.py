@@ -117,7 +117,7 @@ class Reader:
     """Turns texts into readings. Deterministic."""
 
     def __init__(self, encoder: Encoder, options: ReadingOptions | None = None) -> None:
-        self._encoder = encoder
+        self.encoder = encoder
         self.options = options or ReadingOptions()
         self.dim = encoder.dim
         self.encoder_name = str(getattr(encoder, "name", type(encoder).__name__))
@@ -143,7 +143,7 @@ class Reader:
 
     def text_features(self, readings: Sequence[Reading]) -> FloatRows:
         """Whole numbers, shape [n, n_text_features]."""
-        pooled = np.array([reading.pooled for reading in readings]).reshape(len(readings), 4 * self._encoder.dim)
+        pooled = np.array([reading.pooled for reading in readings]).reshape(len(readings), 4 * self.encoder.dim)
         words = np.array([reading.words for reading in readings]).reshape(len(readings), self.options.n_words)
         random = self._of_text.of(pooled / INPUT_GRAIN, _TEXT_SHARE**0.5) * np.float32(self.options.times)
         return np.hstack([random, words.astype(np.float32)])
@@ -155,24 +155,24 @@ class Reader:
 
     def step_vectors(self, texts: Sequence[str]) -> FloatRows:
         """Plain vectors of many short texts, quickly, shape [n, dim]."""
-        if not texts or not isinstance(self._encoder, TokenEncoder):
+        if not texts or not isinstance(self.encoder, TokenEncoder):
             return self.vectors(texts)
         chunks = (texts[start : start + _CHUNK_TEXTS] for start in range(0, len(texts), _CHUNK_TEXTS))
-        return np.array([tokens.whole for chunk in chunks for tokens in self._encoder.encode_tokens(chunk)])
+        return np.array([tokens.whole for chunk in chunks for tokens in self.encoder.encode_tokens(chunk)])
 
     def vectors(self, texts: Sequence[str]) -> FloatRows:
         """Plain vectors of texts (steps, tools), shape [n, dim]."""
-        return self._encoder.encode(texts) if texts else np.zeros((0, self._encoder.dim), dtype=np.float32)
+        return self.encoder.encode(texts) if texts else np.zeros((0, self.encoder.dim), dtype=np.float32)
 
     def _tokens(self, texts: Sequence[str]) -> list[TokenVectors]:
-        if isinstance(self._encoder, TokenEncoder):
-            return self._encoder.encode_tokens(texts)
-        wholes = self._encoder.encode(texts)
+        if isinstance(self.encoder, TokenEncoder):
+            return self.encoder.encode_tokens(texts)
+        wholes = self.encoder.encode(texts)
         found = []
         for text, whole in zip(texts, wholes):
             found_words = [match.span() for match in _WORD.finditer(text)] or [(0, len(text))]
             spans = np.array(found_words, dtype=np.int32)
-            vectors = self._encoder.encode([text[a:b] for a, b in spans])
+            vectors = self.encoder.encode([text[a:b] for a, b in spans])
             found.append(TokenVectors(whole, vectors, spans, np.ones(len(spans), dtype=np.float32)))
         return found
 

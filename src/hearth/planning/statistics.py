@@ -137,6 +137,9 @@ class Statistics:
     links: Mapping[PairLink, int] = field(default_factory=dict)
     is_noisy: bool = False
     """Noise was added: the sums are near what demonstrations have, and no longer tied to each other."""
+    joining: tuple[tuple[tuple[float, ...], ...], ...] = ()
+    """Of a prior: how evidence is weighed by who has few demonstrations of their own, fitted on public ones
+    (`planning.beginning`): mean, spread and weights of candidates, and the same of how sure to be."""
 
     @property
     def fingerprint(self) -> str:
@@ -146,11 +149,12 @@ class Statistics:
     @cached_property
     def digest(self) -> str:
         """The same for the same statistics, and for no others."""
-        found = hashlib.sha256(repr((self.fingerprint, self.n_edges, self.n_demonstrations, self.is_noisy)).encode())
+        said = (self.fingerprint, self.n_edges, self.n_demonstrations, self.is_noisy, self.joining)
+        found = hashlib.sha256(repr(said).encode())
         for sums in (self.text, self.clause):
             found.update(repr((sums.outputs, sums.n_rows)).encode())
             for part in (sums.gram, sums.moments, sums.mass):
-                found.update(np.ascontiguousarray(part))
+                found.update(np.ascontiguousarray(part).data)
         found.update(repr((sorted(self.sequences.items()), sorted(self.links.items()))).encode())
         return found.hexdigest()
 
@@ -187,6 +191,7 @@ class Statistics:
             sequences={name: n for name, n in sorted(sequences.items()) if n},
             links={link: n for link, n in sorted(links.items()) if n},
             is_noisy=self.is_noisy or other.is_noisy,
+            joining=(),
         )
 
     def minus(self, other: Statistics) -> Statistics:

@@ -51,6 +51,9 @@ _Size = Annotated[int, Field(ge=1, le=8_192)]
 _Tool = Annotated[int, Field(ge=-1, lt=4_096)]
 
 
+_Floats = Annotated[list[Annotated[float, Field(allow_inf_nan=False)]], Field(max_length=256)]
+
+
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -80,6 +83,7 @@ class _Header(_Strict):
     clause_outputs: Annotated[list[_Tool], Field(max_length=4_096)]
     sequences: Annotated[list[tuple[list[_Tool], _Count]], Field(max_length=200_000)]
     links: Annotated[list[tuple[_Tool, _Tool, bool, bool, _Count]], Field(max_length=200_000)]
+    joining: Annotated[list[Annotated[list[_Floats], Field(min_length=3, max_length=3)]], Field(max_length=2)] = []
     parts: Annotated[list[_Part], Field(min_length=len(_PARTS), max_length=len(_PARTS))]
 
     def reading(self) -> ReadingOptions:
@@ -104,6 +108,7 @@ def encode(statistics: Statistics) -> bytes:
         clause_outputs=[place[tool] for tool in s.clause.outputs],
         sequences=[([place[tool] for tool in sequence], n) for sequence, n in sorted(s.sequences.items())],
         links=[(place[a], place[b], is_next, is_used, n) for (a, b, is_next, is_used), n in sorted(s.links.items())],
+        joining=[[list(part) for part in one] for one in s.joining],
         parts=[_Part(type=kind, n_bytes=len(body)) for kind, body in zip(types, bodies)],  # type: ignore[arg-type]
     )  # fmt: skip
     head = json.dumps(header.model_dump(mode="json"), separators=(",", ":")).encode()
@@ -201,6 +206,7 @@ def _built(header: _Header, reading: ReadingOptions, arrays: list[Whole] | None)
         {tuple(tools[tool] for tool in sequence): n for sequence, n in header.sequences},
         {(tools[a], tools[b], is_next, is_used): n for a, b, is_next, is_used, n in header.links},
         header.is_noisy,
+        tuple(tuple(tuple(part) for part in one) for one in header.joining),
     )
 
 

@@ -29,7 +29,17 @@ from hearth.models.heads import Heads
 from hearth.planning import student_file
 from hearth.planning.candidates import Counts, Evidence, Grounds, Sequence_, candidates, possible
 from hearth.planning.deciding import as_taught, least_risk, overlap, sureness_signs
-from hearth.planning.fitting import LEAST_TAUGHT, N_CHOSEN, UNTAUGHT, Joining, Lessons, fit, one_by_one
+from hearth.planning.fitting import (
+    LEAST_TAUGHT,
+    N_CHOSEN,
+    UNTAUGHT,
+    Joining,
+    Lessons,
+    Outcome,
+    fit,
+    joining_of,
+    one_by_one,
+)
 from hearth.planning.neighbourhood import Neighbourhood
 from hearth.planning.reading import FloatRows, Reader, Reading, ReadingOptions
 from hearth.planning.signs import features
@@ -46,6 +56,8 @@ __all__ = ["Candidate", "Proposal", "Proposer", "Ranking", "Student", "StudentOp
 _STALE_SHARE = 0.1
 _MANY = 64
 """When more demonstrations change, the neighbourhood is made anew."""
+_LEAST_OWN = 40
+"""With fewer demonstrations of one's own, a prior's weights join the evidence, where it has any."""
 _N_NAMED = 3
 """So many demonstrations are named as what a plan rests on."""
 
@@ -219,6 +231,18 @@ class Student:
         if self._n_since_fit > _STALE_SHARE * len(self._taught):
             self._joining = None
 
+    def learn_from(self, other: Student, ids: Collection[str]) -> None:
+        """Learn what another student with the same features was taught, without reading it again; ids new here."""
+        fresh = {id: other._taught[id] for id in sorted(ids) if id not in self._taught}
+        self._learn_anew()
+        self._taught.update(fresh)
+        self._change(fresh, 1)
+        self._joining = None
+
+    def blank(self) -> Student:
+        """One like it that was taught nothing."""
+        return Student(self._reader.encoder, self.tools, self.options, self._graph)
+
     def remove(self, *ids: str) -> None:
         """Forget demonstrations: the student is then as if it had never seen them. Unknown ids are passed over."""
         known = [id for id in dict.fromkeys(ids) if id in self._taught]
@@ -278,6 +302,11 @@ class Student:
     def fingerprint(self) -> str:
         """Of its features, the encoder included: only statistics alike in it can be taken."""
         return f"{self.encoder_name}; {self._reader.fingerprint}"
+
+    @property
+    def reader(self) -> Reader:
+        """What turns texts into its features."""
+        return self._reader
 
     @property
     def encoder_name(self) -> str:
@@ -515,6 +544,15 @@ class Student:
     def _is_trusting(self) -> bool:
         return self._proposer is not None and len(self._held) >= LEAST_TAUGHT
 
+    def outcomes(self, of: Sequence[Taught]) -> list[Outcome]:
+        """What would be chosen from for demonstrations that were not taught here."""
+        found = []
+        for (evidence, _), one in zip(self._evidence([t.reading for t in of], [None] * len(of)), of):
+            grounds = Grounds(evidence, self._counts)
+            choices = possible(candidates(grounds, self.options.n_free), self._graph)
+            found.append(Outcome(one.sequence, choices, features(choices, grounds), evidence))
+        return found
+
     def _ranking(self, evidence: Evidence, ids: tuple[str, ...]) -> Ranking:
         found, p = self._weighed(evidence)
         if not found:
@@ -600,7 +638,13 @@ class Student:
         Kept until something is removed, a tenth was added, or `settle` is called: one more example counts at once in
         the evidence itself, and hardly in how it is weighed.
         """
-        if self._joining is not None or len(self._taught) < LEAST_TAUGHT:
+        if self._joining is not None:
+            return
+        if self._prior is not None and self._prior.joining and len(self._taught) < _LEAST_OWN:
+            given = joining_of(self._prior.joining)
+            self._joining = given if given is not None and given.fits() else None
+            return
+        if len(self._taught) < LEAST_TAUGHT:
             return
         self._learn_anew()
         self._n_since_fit = 0
@@ -611,6 +655,7 @@ class Student:
         heads = (self.heads, self.clause_heads)
         sizes = (o.n_fit, o.n_free)
         options = self._view_options
+        others = self._prior.sequences if self._prior is not None else {}
         return Lessons(
-            self._taught, held, self._reader, *heads, self._view, options, *sizes, self._graph, self.options.hides_tools
+            self._taught, held, self._reader, *heads, self._view, options, *sizes, self._graph, o.hides_tools, others
         )
