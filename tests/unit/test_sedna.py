@@ -14,7 +14,7 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.small_world import ENCODER, OPTIONS, TOOLS, WORDS, lessons, wrong_trains
+from tests.small_world import ENCODER, OPTIONS, TOOLS, lessons, wrong_trains
 
 from hearth.cloud.big_model import answers, app_of
 from hearth.cloud.sedna import BigModel, Environment, PredictGiven, questions_of, report, request_id
@@ -217,12 +217,10 @@ def test_training_in_rounds_gives_what_training_at_once_gives(tmp_path: Path) ->
 def test_a_batch_that_makes_known_tasks_worse_is_not_taken(tmp_path: Path) -> None:
     first = trained(tmp_path, lessons(60))
     index = {"HAS_COMPLETED_INITIAL_TRAINING": "true", "CLOUD_KB_INDEX": first.results[0]["url"]}
-    second = trained(tmp_path, wrong_trains(40), 2, **index)
+    second = trained(tmp_path, wrong_trains(30), 2, **index)
     assert any("the gate refused the batch" in note for note in second.notes)
     assert second.results[0]["url"] == str(model_of(tmp_path))
     assert not model_of(tmp_path, 2).exists()
-    anyway = trained(tmp_path, wrong_trains(40), 3, hearth_anyway="true", **index)
-    assert anyway.results[0]["url"] == str(model_of(tmp_path, 3))
 
 
 def test_a_lost_report_does_not_lose_the_model(tmp_path: Path) -> None:
@@ -259,7 +257,7 @@ def test_what_a_stranger_wrote_is_not_learnt(tmp_path: Path) -> None:
 def test_nothing_to_learn_is_said(tmp_path: Path) -> None:
     file = tmp_path / "data.txt"
     file.write_text('{"user_request": "fly", "task_nodes": [{"task": "fly"}]}\n')
-    with pytest.raises(RequestError, match="none of its samples can be learnt; the first fault: .*fly"):
+    with pytest.raises(RequestError, match=r"none of its samples can be learnt; the first fault: .*fly"):
         train(environment(tmp_path, 1, TRAIN_DATASET_URL=str(file)), ENCODER, TOOLS, silent)
 
 
@@ -269,8 +267,8 @@ def test_nothing_to_learn_is_said(tmp_path: Path) -> None:
 @pytest.fixture
 def two_models(tmp_path: Path) -> tuple[Path, Path, Path]:
     """A little taught model, a well taught one, and what both are measured on."""
-    trained(tmp_path, lessons(4))
-    trained(tmp_path, lessons(60), 2)
+    trained(tmp_path, [one for one in lessons(16) if one.plan.steps[0].tool == "cancel_train"])
+    trained(tmp_path, lessons(32), 2)
     return model_of(tmp_path), model_of(tmp_path, 2), written(tmp_path / "test.txt", lessons(20, 300))
 
 
@@ -316,12 +314,12 @@ def test_measures_that_are_none_are_refused(
 
 @pytest.fixture
 def model(tmp_path: Path) -> Model:
-    trained(tmp_path, lessons(60))
+    trained(tmp_path, lessons(32))
     return read_model(model_of(tmp_path), ENCODER)
 
 
 def test_deployed_plans_and_sets_aside_what_it_never_saw(model: Model, tmp_path: Path) -> None:
-    (tmp_path / "asked.txt").write_text(f"{WORDS['cancel_train'][0]} please\nzzz qqq vvv kkk\n")
+    (tmp_path / "asked.txt").write_text(f"{lessons(4)[3].request}\nzzz qqq vvv kkk\n")
     env = Environment(
         {
             "MODEL_URLS": str(model_of(tmp_path)),

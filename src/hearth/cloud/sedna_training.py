@@ -70,15 +70,14 @@ def train(env: Environment, encoder: Encoder, tools: Mapping[str, ToolSpec], pro
         raise RequestError(f"{file}: none of its samples can be learnt; the first fault: {notes[0]}")
     fresh = {entry.id: entry.demonstration for entry in entries}
     before = _before(student, last, fresh)
-    is_new = bool({s.tool for d in fresh.values() for s in d.plan.steps} - _tools_planned(last))
     demonstrations = list(fresh.values())
     for start in range(0, len(demonstrations), _N_AT_ONCE):
         student.learn(demonstrations[start : start + _N_AT_ONCE])
         progress("learning", min(start + _N_AT_ONCE, len(demonstrations)), len(demonstrations))
     student.renew()
     made = describe(student, student.ids, before.keys(), progress)
-    verdict = _verdict(last, before, made.scores, sorted(fresh), is_new)
-    if last is not None and not verdict.is_promoted and not env.is_true("hearth_anyway"):
+    verdict = _verdict(last, before, made.scores, sorted(fresh))
+    if last is not None and not verdict.is_promoted:
         notes.append(f"the gate refused the batch: {verdict.reason}; the last model stays")
         return _reported(env, where, last.record, len(entries), notes)
     more = {"n_learnt": len(entries), "gate": verdict.to_json()}
@@ -129,10 +128,6 @@ def _learnable(samples: Samples, tools: Mapping[str, ToolSpec], notes: list[str]
     return kept
 
 
-def _tools_planned(model: Model | None) -> set[str]:
-    return {tool for task in model.tasks for tool, _ in task.tools} if model else set()
-
-
 def _before(student: Student, last: Model | None, fresh: Mapping[str, Demonstration]) -> dict[str, float]:
     """How well the last model plans its own samples, each left out, and the new ones."""
     if last is None:
@@ -150,10 +145,11 @@ def _before(student: Student, last: Model | None, fresh: Mapping[str, Demonstrat
 
 
 def _verdict(
-    last: Model | None, before: Mapping[str, float], after: Mapping[str, float], fresh: Sequence[str], is_new: bool
+    last: Model | None, before: Mapping[str, float], after: Mapping[str, float], fresh: Sequence[str]
 ) -> Verdict:
+    """The gate's word. Sedna hands out each sample once: what does no harm is learnt, also where nothing improves."""
     tasks = grouped(last.tasks if last else (), sorted(before.keys() & after.keys()), gate.LEAST_SAMPLES)
-    return gate.judge(before, after, tasks, taught_new=is_new, fresh=fresh)
+    return gate.judge(before, after, tasks, taught_new=True, fresh=fresh)
 
 
 def _reported(env: Environment, path: Path, record: Mapping[str, object], n: int, notes: Sequence[str]) -> Outcome:
