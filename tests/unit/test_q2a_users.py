@@ -11,7 +11,7 @@ import pytest
 
 from hearth import cli
 from hearth.bench.outcome import Outcome, read_outcome, write_outcome
-from hearth.bench.processes import JOB_CASE, Case, Event, LocalEngine
+from hearth.bench.processes import Case, Event, LocalEngine
 from hearth.bench.progress import SILENT
 from hearth.bench.q2a import read_owner
 from hearth.bench.record import write_json
@@ -132,13 +132,14 @@ def test_real_processes_say_why_they_end(tmp_path: Path) -> None:
     assert (tmp_path / "noone" / "log.txt").exists()
 
 
-def test_side_by_side_sums_are_made_by_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sums_are_made_by_one_thread_unless_more_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[Mapping[str, str]] = []
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
     monkeypatch.setattr("hearth.bench.processes.subprocess.Popen", lambda *_, env, **__: given.append(env))
-    for n_at_once, program in ((1, PROGRAM), (2, JOB_CASE), (1, JOB_CASE)):
-        LocalEngine(n_at_once, program=program)
-    assert [env.get("OPENBLAS_NUM_THREADS") for env in given] == ["1", "1", None]
+    LocalEngine(program=PROGRAM)
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "8")
+    LocalEngine(2, seed=2**32 + 7)
+    assert [(env["OPENBLAS_NUM_THREADS"], env["PYTHONHASHSEED"]) for env in given] == [("1", "0"), ("8", "7")]
 
 
 @pytest.mark.parametrize(

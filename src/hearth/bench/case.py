@@ -1,4 +1,4 @@
-"""One case of a job, in a process of its own: `python -m hearth.bench.case`, told which on standard input.
+"""One case of a job, in a process of its own (`hearth.bench.child`).
 
 A case that dies takes nothing with it. Its folder holds all it was run from (`case.json`), what it and its modules
 printed (`log.txt`), each sample's prediction (`predictions.jsonl`) and what came of it (`outcome.json`).
@@ -26,11 +26,11 @@ from typing import Any
 import numpy as np
 
 from hearth.bench import metrics as own
-from hearth.bench.child import Report, serve
 from hearth.bench.energy import EnergyCounter
 from hearth.bench.ianvs_modules import ClassType, Modules, registered, stand_ins
 from hearth.bench.outcome import Outcome, jsonable, write_outcome
 from hearth.bench.paradigms import Metric, Result, Setting, run_paradigm
+from hearth.bench.processes import Report
 from hearth.bench.record import peak_rss_bytes, write_bytes
 from hearth.bench.samples import load
 from hearth.errors import EgressError, HearthError
@@ -301,7 +301,3 @@ def _environment() -> Iterator[None]:
     finally:
         os.environ.clear()
         os.environ.update(before)
-
-
-if __name__ == "__main__":
-    serve(run_case)

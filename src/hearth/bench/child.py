@@ -1,7 +1,8 @@
 """The process that an engine starts for one case, seen from inside (`processes`, from outside).
 
-It imports what it needs, waits for a line of `processes.order` on standard input, runs what lies in the folder named
-there, and says on standard output how far it is. What it and its modules print goes to `log.txt` in that folder.
+`python -m hearth.bench.child MODULE:FUNCTION` imports the module, waits for a line of `processes.order` on standard
+input, calls the function with the folder named there, and says on standard output how far it is. What it and its
+modules print goes to `log.txt` in that folder.
 
 Covered: Ctrl-C; the parent's death (it ends too); connections, unless they were allowed; threads left behind.
 Not covered: processes of its own, which may connect and live on.
@@ -10,43 +11,43 @@ Not covered: processes of its own, which may connect and live on.
 from __future__ import annotations
 
 import contextlib
+import gc
+import importlib
 import json
 import os
 import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn, TextIO
 
-from hearth.bench.processes import CANNOT_WRITE
+from hearth.bench.processes import CANNOT_WRITE, Run
 from hearth.errors import StoreError
 from hearth.guard.sockets import install_network_guard
 
-Report = Callable[[str, float], None]
-"""What is being done, and which share of the case is done."""
 _REPORT_S = 0.1
 
 
-def serve(run: Callable[[Path, Report], object]) -> NoReturn:
+def main(program: str) -> NoReturn:
     """Run one case and end the process.
 
     Args:
-        run: Runs what a folder describes and writes there what came of it.
+        program: `MODULE:FUNCTION`, one of `processes`.
     """
-    code = _serve(run)
+    code = _serve(program)
     with contextlib.suppress(OSError):
         sys.stdout.flush()
         sys.stderr.flush()
     os._exit(code)  # threads that a module left behind do not hold the process
 
 
-def _serve(run: Callable[[Path, Report], object]) -> int:
+def _serve(program: str) -> int:
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a parent in the background ignores it
     told = os.fdopen(os.dup(0), "r")
     said = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    run = _imported(program)
     line = told.readline()
     if not line:
         return 0  # no case was left for this process
@@ -77,7 +78,23 @@ def _serve(run: Callable[[Path, Report], object]) -> int:
     return 0
 
 
+def _imported(program: str) -> Run:
+    """The function; nothing is collected meanwhile, since what is imported stays."""
+    module, _, name = program.partition(":")
+    gc.disable()
+    try:
+        found: Run = getattr(importlib.import_module(module), name)
+    finally:
+        gc.freeze()
+        gc.enable()
+    return found
+
+
 def _end_with_parent(told: TextIO) -> None:
     """The pipe closes when the parent is gone, however it went."""
     told.read()
     os._exit(130)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -20,8 +20,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-JOB_CASE = "hearth.bench.case"
-"""The program that runs one case of a job."""
+Report = Callable[[str, float], None]
+"""What is being done, and which share of the case is done."""
+Run = Callable[[Path, Report], object]
+"""Runs what a folder describes and writes there what came of it."""
+JOB_CASE = "hearth.bench.case:run_case"
+"""The program that runs one case of a job: where its `Run` is."""
 CANNOT_WRITE = 74
 """Exit code of a case whose outcome could not be written."""
 _GRACE_S = 3.0
@@ -62,6 +66,20 @@ class Engine(Protocol):
         ...
 
 
+def command(program: str) -> list[str]:
+    """What starts a case's process."""
+    return [sys.executable, "-P", "-m", "hearth.bench.child", program]
+
+
+def environment(seed: int) -> dict[str, str]:
+    """Of a case's process.
+
+    What is hashed hangs on the seed alone, and sums are made by one thread, so that they are the same on every machine;
+    `OPENBLAS_NUM_THREADS` gives numpy more.
+    """
+    return {"OPENBLAS_NUM_THREADS": "1", **os.environ, "PYTHONHASHSEED": str(seed % 2**32)}
+
+
 def order(folder: Path, network: bool) -> str:
     """What a case's process is told."""
     return json.dumps({"folder": str(folder), "network": network}) + "\n"
@@ -75,7 +93,7 @@ class LocalEngine:
         limit_s: After which a case is ended; 0 for none.
         network: Whether modules may open connections.
         starts_now: The first process, before anything is asked of it.
-        program: The module that runs a case (`hearth.bench.child`).
+        program: What runs a case.
     """
 
     def __init__(
@@ -89,8 +107,6 @@ class LocalEngine:
         program: str = JOB_CASE,
     ) -> None:
         self._program = program
-        # Sums made by one thread are the same wherever they are made; a job's modules may use all the machine has.
-        self._threads = {} if program == JOB_CASE and n_at_once == 1 else {"OPENBLAS_NUM_THREADS": "1"}
         self._n_at_once, self._limit_s, self._seed, self._network = n_at_once, limit_s, seed, network
         self._spare: subprocess.Popen[str] | None = self._start() if starts_now else None
 
@@ -136,13 +152,13 @@ class LocalEngine:
     def _start(self) -> subprocess.Popen[str]:
         # A session of its own: the terminal's Ctrl-C reaches the parent alone, which then ends the cases in order.
         return subprocess.Popen(
-            [sys.executable, "-P", "-m", self._program],
+            command(self._program),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
             start_new_session=True,
-            env={**os.environ, "PYTHONHASHSEED": str(self._seed % 2**32), **self._threads},
+            env=environment(self._seed),
         )
 
     def _give(self, child: subprocess.Popen[str], case: Case, events: queue.Queue[Event]) -> None:

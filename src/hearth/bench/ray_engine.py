@@ -10,7 +10,6 @@ import contextlib
 import os
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import Any
 
 import ray
 
-from hearth.bench.processes import CANNOT_WRITE, JOB_CASE, Case, Event, order
+from hearth.bench.processes import CANNOT_WRITE, JOB_CASE, Case, Event, command, environment, order
 from hearth.errors import RequestError
 from hearth.guard.sockets import Permit, permitted
 
@@ -31,13 +30,13 @@ def _run_folder(program: str, folder: str, working: str, seed: int, limit_s: flo
     if not (Path(working).is_dir() and Path(folder).is_dir()):
         return f"this machine does not see {folder!r}; share the workspace, the data and the code"
     child = subprocess.Popen(
-        [sys.executable, "-P", "-m", program],
+        command(program),
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         text=True,
         cwd=working,
-        env={**os.environ, "PYTHONHASHSEED": str(seed % 2**32), "OPENBLAS_NUM_THREADS": "1"},
+        env=environment(seed),
     )
     assert child.stdin is not None
     with child.stdin:

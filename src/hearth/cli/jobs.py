@@ -135,9 +135,7 @@ def _say_result(job: Job, ran: Ran, n_passed_over: int) -> int:
     return 6 if ran.failed or ran.faults or n_passed_over else 0
 
 
-def ray_engine(
-    jobs: int, limit: float = 0.0, seed: int = 0, *, network: bool = False, program: str = "hearth.bench.case"
-) -> Engine:
+def ray_engine(jobs: int, limit: float = 0.0, seed: int = 0, *, network: bool = False, program: str = "") -> Engine:
     """The cluster that `RAY_ADDRESS` names, else one of this machine.
 
     Raises:
@@ -148,7 +146,9 @@ def ray_engine(
     except ImportError:
         raise MissingExtraError("the engine 'ray'", "pip install 'hearth-agent[ray]'") from None
     address = os.environ.get("RAY_ADDRESS", "")
-    return RayEngine(jobs, limit, seed, network=network, address=address, program=program)
+    from hearth.bench.processes import JOB_CASE
+
+    return RayEngine(jobs, limit, seed, network=network, address=address, program=program or JOB_CASE)
 
 
 @click.command()

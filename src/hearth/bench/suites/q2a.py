@@ -30,7 +30,6 @@ from numpy.typing import NDArray
 
 from hearth.agent import shipped_demonstrations
 from hearth.bench.arguments import GoldCall, is_value_right, taskbench_argument_f1
-from hearth.bench.child import Report
 from hearth.bench.datasets import PlanData
 from hearth.bench.metrics import (
     PlanGraph,
@@ -41,6 +40,7 @@ from hearth.bench.metrics import (
     forward_transfer,
     is_accurate,
 )
+from hearth.bench.processes import Report
 from hearth.bench.q2a import Sample, Split, read_owner
 from hearth.bench.q2a_world import Outcome, World, effect_of, execute, read_world
 from hearth.bench.steps import rouge_l

@@ -1,8 +1,8 @@
 """Q2A's owners side by side, each in a process of its own: here, or on a Ray cluster.
 
-`python -m hearth.bench.suites.q2a_users` is the program of one owner; an engine (`hearth.bench.processes`,
-`hearth.bench.ray_engine`) starts it. A folder for each owner holds `user.json` (what was asked for), `result.json`
-(what came of it, with every plan), `outcome.json` and `log.txt`.
+`run_user` is the program of one owner; an engine (`hearth.bench.processes`, `hearth.bench.ray_engine`) starts it. A
+folder for each owner holds `user.json` (what was asked for), `result.json` (what came of it, with every plan),
+`outcome.json` and `log.txt`.
 
 Covered: the same numbers to the bit however many run at once, and wherever, but for what clocks say; an owner whose
 process fails is named, and the others are on disk.
@@ -16,9 +16,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hearth.bench.child import Report, serve
 from hearth.bench.outcome import Outcome, read_outcome, write_outcome
-from hearth.bench.processes import Case, Engine, Event
+from hearth.bench.processes import Case, Engine, Event, Report
 from hearth.bench.progress import Progress
 from hearth.bench.q2a import Sample, Split, read_owner
 from hearth.bench.record import write_json
@@ -27,7 +26,7 @@ from hearth.errors import HearthError, RequestError, StoreError
 from hearth.plan_format import plan_from_json, plan_to_json
 from hearth.types import Plan
 
-PROGRAM = "hearth.bench.suites.q2a_users"
+PROGRAM = "hearth.bench.suites.q2a_users:run_user"
 _SCORES = (
     "is_planned", "node_f1", "link_f1", "tools_right", "is_exact", "is_executed", "wrong_side_effect", "rouge", "ms",
 )  # fmt: skip
@@ -156,7 +155,3 @@ def run_user(folder: Path, report: Report) -> None:
     except HearthError as error:
         outcome.error = str(error)
     write_outcome(folder, outcome)
-
-
-if __name__ == "__main__":
-    serve(run_user)
