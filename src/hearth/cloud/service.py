@@ -46,6 +46,7 @@ from hearth.cloud.storage import Storage
 from hearth.cloud.teaching import (
     Answers,
     Asked,
+    MergedTeacher,
     ModelTeacher,
     Planning,
     Queue,
@@ -53,6 +54,7 @@ from hearth.cloud.teaching import (
     StudentTeacher,
     Toolset,
     Toolsets,
+    filler_of,
     request_of,
     unreachable,
 )
@@ -98,6 +100,7 @@ class Cloud:
     quotas: Quotas
     toolsets: Toolsets
     kept: Answers
+    teacher: Planning | None
     plans: Queue[Asked, PlanGiven] | None
     answers: Queue[AnswerAsked, AnswerGiven | None] | None
 
@@ -132,7 +135,7 @@ def create_app(
     owned = storage is None
     storage = storage or Storage.open(settings.database_url(environ))
     numbers, log, limits = Numbers(), Log(), settings.limits
-    teacher = teacher or _teacher(settings, environ)
+    teacher = teacher or _teacher(settings, storage, environ)
     answering = answering or _answering(settings, environ)
     most = {
         "plans": limits.plans_per_day,
@@ -150,6 +153,7 @@ def create_app(
         Quotas(storage, most),
         Toolsets(),
         Answers(limits.cached_plans, limits.cached_s, monotonic),
+        teacher,
         _plan_queue(teacher, settings, numbers) if teacher is not None else None,
         _answer_queue(answering, settings, numbers) if answering is not None else None,
     )
@@ -409,11 +413,11 @@ def key_of(request: Request, id: str) -> str:
 
 async def planned(cloud: Cloud, edge: str, asked: PlanAsked) -> PlanGiven:
     """A plan for an edge's request, by the cache or the teacher. Raises: Fault."""
-    if cloud.plans is None:
+    if cloud.plans is None or cloud.teacher is None:
         raise Fault(404, "no_teacher", "this service makes no plans; name who does under [teacher] in its cloud.toml")
     offered = await toolset(cloud, edge, asked)
     question = Asked(asked.id, request_of(asked.id, asked.request, asked.now), offered)
-    kept = cloud.kept.get(question)
+    kept = cloud.kept.get(question, cloud.teacher.name)
     if kept is not None:
         cloud.numbers.plans.labels("cached").inc()
         return kept
@@ -511,8 +515,11 @@ async def _answer_http(_: Request, error: Exception) -> Response:
 # ── Teachers, as the settings name them ───────────────────────────────────────────────────────────────────
 
 
-def _teacher(settings: CloudSettings, environ: Mapping[str, str]) -> Planning | None:
+def _teacher(settings: CloudSettings, storage: Storage, environ: Mapping[str, str]) -> Planning | None:
     chosen = settings.teacher
+    if chosen.kind == "merged":
+        filler = filler_of(chosen.arguments, cache_folder(environ))
+        return MergedTeacher(storage, _encoder(environ), chosen.profile, filler)
     if chosen.kind == "student":
         return StudentTeacher.open(
             settings.path(chosen.path), _encoder(environ), chosen.arguments, cache_folder(environ)

@@ -60,9 +60,10 @@ class Service(_Table):
 class TeacherSettings(_Table):
     """Who answers `POST /v1/plans`."""
 
-    kind: Literal["none", "model", "student", "recorded"] = "none"
-    """`model`: an OpenAI-compatible endpoint; `student`: one that this service has in a folder; `recorded`: a file in
-    the plan format."""
+    kind: Literal["none", "model", "merged", "student", "recorded"] = "none"
+    """`model`: an OpenAI-compatible endpoint; `merged`: a student of what edges' statistics say, as soon as there is a
+    prior, which knows nobody's words; `student`: one that this service has in a folder; `recorded`: a file in the plan
+    format."""
     base_url: str = ""
     """Of `model`: up to `/v1`."""
     model: str = ""
@@ -75,9 +76,12 @@ class TeacherSettings(_Table):
     """Of `model`: questions under way at once."""
     path: str = ""
     """Of `student`: its folder; of `recorded`: the file."""
+    profile: Literal["small", "medium", "large"] = "large"
+    """Of `merged`: of which prior; a smaller one is quicker and knows a little less."""
     arguments: Literal["edge", "finders", "reader"] = "finders"
-    """Of `student`: who fills the arguments of calls. `edge` leaves them all to the device, which knows the owner's own
-    words; `finders` fills dates, numbers and the like; `reader` reads words, too, and takes several times as long."""
+    """Of `merged` and `student`: who fills the arguments of calls. `edge` leaves them all to the device, which knows the
+    owner's own words; `finders` fills dates, numbers and the like; `reader` reads words, too, and takes several times
+    as long."""
 
     @model_validator(mode="after")
     def _is_whole(self) -> TeacherSettings:
@@ -246,7 +250,7 @@ port = 8420
 database = "sqlite:///cloud.db"
 
 [teacher]
-kind = "none"        # "model", "student" or "recorded"
+kind = "none"        # "model", "merged", "student" or "recorded"
 
 [tasks]
 k = 3                # tasks that fewer edges share are told to nobody

@@ -18,26 +18,30 @@ import re
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Generic, Protocol, TypeVar
 
+from hearth import wire
 from hearth.cloud.faults import Fault
 from hearth.cloud.numbers import Numbers
+from hearth.cloud.storage import Storage
 from hearth.errors import MissingArgument, PlannerError
 from hearth.learn.teacher import RecordedTeacher
 from hearth.plan_format import plan_to_json
 from hearth.planning.check import faults
 from hearth.planning.filling import Filler
 from hearth.planning.language import LanguagePlanner
+from hearth.planning.profiles import PROFILES, ProfileName
 from hearth.planning.readable import why_unreadable
 from hearth.planning.reading import FloatRows
+from hearth.planning.statistics_file import decode
 from hearth.planning.student import Ranking, Student
 from hearth.protocols import Encoder, LanguageModel
 from hearth.types import Context, Plan, Refusal, Request, Step, ToolSpec
-from hearth.wire import PlanGiven, Refused
+from hearth.wire import Manifest, PlanGiven, Refused
 
 _N_TRIED = 6
 _MOST_TOOLSETS = 256
@@ -46,6 +50,8 @@ _MOST_TOOLS = 20_000
 _MOST_TEXTS = 20_000
 """Vectors of tools' texts that are kept, 1.5 kB each."""
 _MOST_MISSING = 256
+_LOOK_S = 30.0
+"""So often it is looked whether there is a newer prior."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +74,16 @@ class Asked:
 class Planning(Protocol):
     """Makes plans; `plans` is called from one of `n_threads` threads of its own."""
 
-    name: str
-    n_threads: int
-    gains_by_batches: bool
+    @property
+    def name(self) -> str:
+        """Stands with every answer."""
+        ...
+
+    @property
+    def n_threads(self) -> int: ...
+
+    @property
+    def gains_by_batches(self) -> bool: ...
 
     def plans(self, asked: Sequence[Asked]) -> list[PlanGiven]:
         """One answer for each, in order. Raises: PlannerError: No answer can be given now."""
@@ -124,9 +137,7 @@ class StudentTeacher:
     def open(cls, folder: Path, encoder: Encoder, arguments: str, cache: Path | None = None) -> StudentTeacher:
         """The student saved in `folder`. Raises: StoreError and its kinds."""
         student = Student.load(folder, encoder, {})
-        if arguments == "edge":
-            return cls(student, None)
-        return cls(student, Filler.open(cache) if arguments == "reader" else Filler(None, None))
+        return cls(student, filler_of(arguments, cache))
 
     def plans(self, asked: Sequence[Asked]) -> list[PlanGiven]:
         """See `Planning`."""
@@ -189,6 +200,60 @@ class StudentTeacher:
         return steps, list(dict.fromkeys(missing))
 
 
+class MergedTeacher:
+    """A student of the newest prior that was made of edges' statistics. It is taken up while it serves on: the next one
+    is solved in a thread of its own."""
+
+    n_threads = 1
+    gains_by_batches = True
+
+    def __init__(
+        self,
+        storage: Storage,
+        encoder: Encoder,
+        profile: ProfileName,
+        filler: Filler | None,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._storage, self._encoder, self._profile, self._filler = storage, encoder, profile, filler
+        self._monotonic = monotonic
+        self._look_at = 0.0
+        self._teacher: StudentTeacher | None = None
+        self._digest = ""
+        self._solver = ThreadPoolExecutor(1, thread_name_prefix="solving")
+        self._next: Future[StudentTeacher | None] | None = None
+
+    @property
+    def name(self) -> str:
+        """Of the prior it plans by: answers of another are not kept."""
+        return self._teacher.name if self._teacher is not None else "merged"
+
+    def plans(self, asked: Sequence[Asked]) -> list[PlanGiven]:
+        """See `Planning`. Raises: StoreError."""
+        if self._next is None and self._monotonic() >= self._look_at:
+            self._look_at = self._monotonic() + _LOOK_S
+            self._next = self._solver.submit(self._newest)
+        if self._next is not None and (self._teacher is None or self._next.done()):
+            found, self._next = self._next, None
+            self._teacher = found.result() or self._teacher
+        if self._teacher is None:
+            refusal = Refusal("out_of_scope", "too few devices gave what they learnt: nothing was merged yet")
+            return [given(one.id, refusal, self.name) for one in asked]
+        return self._teacher.plans(asked)
+
+    def _newest(self) -> StudentTeacher | None:
+        """None: there is none that is newer. Raises: StoreError."""
+        said = self._storage.manifest(f"prior {self._profile}")
+        manifest = wire.read(Manifest, said.encode()) if said is not None else None
+        if manifest is None or manifest.sha256 == self._digest:
+            return None
+        student = Student(self._encoder, {}, PROFILES[self._profile])
+        student.take_prior(decode(self._storage.read_blob(manifest.sha256)))
+        student.keep_solved()
+        self._digest = manifest.sha256
+        return StudentTeacher(student, self._filler, f"merged prior {manifest.serial}")
+
+
 class ModelTeacher:
     """Language models behind an endpoint, asked side by side."""
 
@@ -233,6 +298,13 @@ class Recorded:
             (answer,) = self._teacher.label([one.request], one.offered.tools)
             found.append(given(one.id, answer, self.name))
         return found
+
+
+def filler_of(arguments: str, cache: Path | None = None) -> Filler | None:
+    """Who fills arguments, as the settings say; None: the edge."""
+    if arguments == "edge":
+        return None
+    return Filler.open(cache, n_threads=1) if arguments == "reader" else Filler(None, None)
 
 
 def given(
@@ -375,11 +447,11 @@ class Answers:
         self._most, self._for_s, self._monotonic = most, for_s, monotonic
         self._kept: OrderedDict[str, tuple[float, PlanGiven]] = OrderedDict()
 
-    def get(self, asked: Asked) -> PlanGiven | None:
-        """The same answer under the new question's id."""
+    def get(self, asked: Asked, teacher: str) -> PlanGiven | None:
+        """The same answer of the same teacher under the new question's id."""
         for key in _keys(asked):
             kept = self._kept.get(key)
-            if kept is not None and self._monotonic() < kept[0]:
+            if kept is not None and self._monotonic() < kept[0] and kept[1].teacher == teacher:
                 self._kept.move_to_end(key)
                 return kept[1].model_copy(update={"id": asked.id, "n_tokens": 0})
         return None
