@@ -113,9 +113,9 @@ def simulate(
         parts = fleet.missing(way)
         with progress.stage(f"Fleet, {way}", sum(len(part.edges) for part in parts)) as advance:
             if engine == "ray":
-                done = _on_ray(fleet, parts, n_processes)
+                done = _on_ray(fleet, parts, n_processes, encoder.dim)
             elif n_processes > 1 and len(parts) > 1:
-                done = _in_processes(fleet, parts, n_processes)
+                done = _in_processes(fleet, parts, n_processes, encoder.dim)
             else:
                 done = _here(fleet, parts, ground)
             for part in done:
@@ -134,17 +134,18 @@ _grounds: dict[str, Ground] = {}
 """Of this process, by folder: parts of one simulation share it."""
 
 
-def _ground_of(folder: str, settings: Settings) -> Ground:
+def _ground_of(folder: str, settings: Settings, dim: int) -> Ground:
     if folder not in _grounds:
         fleet = Fleet(settings, Path(folder))
-        _grounds[folder] = Ground(fleet.personas, fleet.read_texts(_NoEncoder()), settings)
+        _grounds[folder] = Ground(fleet.personas, fleet.read_texts(_NoEncoder(dim)), settings)
     return _grounds[folder]
 
 
 class _NoEncoder:
     """Stands in where every text was read before."""
 
-    dim = 384
+    def __init__(self, dim: int) -> None:
+        self.dim = dim
 
     def encode(self, texts: Sequence[str]) -> Any:
         raise RequestError(f"{len(texts)} texts of the simulation were not read; its folder was changed; run it again")
@@ -152,8 +153,8 @@ class _NoEncoder:
     encode_tokens = encode
 
 
-def _run_there(folder: str, settings: Settings, part: Part) -> str:
-    return str(run_part(part, _ground_of(folder, settings), Path(folder) / "parts"))
+def _run_there(folder: str, settings: Settings, part: Part, dim: int) -> str:
+    return str(run_part(part, _ground_of(folder, settings, dim), Path(folder) / "parts"))
 
 
 def _start_worker() -> None:
@@ -161,10 +162,10 @@ def _start_worker() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _in_processes(fleet: Fleet, parts: Sequence[Part], n_processes: int) -> Iterator[Part]:
+def _in_processes(fleet: Fleet, parts: Sequence[Part], n_processes: int, dim: int) -> Iterator[Part]:
     pool = ProcessPoolExecutor(n_processes, get_context("spawn"), initializer=_start_worker)
     waiting: dict[Future[str], Part] = {
-        pool.submit(_run_there, str(fleet.folder), fleet.settings, part): part for part in parts
+        pool.submit(_run_there, str(fleet.folder), fleet.settings, part, dim): part for part in parts
     }
     try:
         while waiting:
@@ -180,7 +181,7 @@ def _in_processes(fleet: Fleet, parts: Sequence[Part], n_processes: int) -> Iter
         pool.shutdown(cancel_futures=True)
 
 
-def _on_ray(fleet: Fleet, parts: Sequence[Part], n_at_once: int) -> Iterator[Part]:
+def _on_ray(fleet: Fleet, parts: Sequence[Part], n_at_once: int, dim: int) -> Iterator[Part]:
     try:
         import ray
     except ImportError:
@@ -190,7 +191,7 @@ def _on_ray(fleet: Fleet, parts: Sequence[Part], n_at_once: int) -> Iterator[Par
     join_cluster(n_at_once, os.environ.get("RAY_ADDRESS", ""))
     remote: Any = ray.remote(num_cpus=1, max_retries=0)(_run_there)
     folder = str(fleet.folder.absolute())
-    waiting: dict[Any, Part] = {remote.remote(folder, fleet.settings, part): part for part in parts}
+    waiting: dict[Any, Part] = {remote.remote(folder, fleet.settings, part, dim): part for part in parts}
     try:
         while waiting:
             done, _ = ray.wait(list(waiting), timeout=1.0)

@@ -322,19 +322,19 @@ def live(
     wire: Wire,
     rng: np.random.Generator,
     n_days: int,
-    watch: Callable[[int, Pupil], None] | None = None,
+    watch: Callable[[int, int, Pupil], None] | None = None,
 ) -> Counts:
     """All days of one edge with its own student.
 
     Args:
-        watch: Called before each request with how many were lived.
+        watch: Called before each request with how many were lived, and the day.
     """
     counts = Counts.empty(n_days)
     at = 0
     for day in range(n_days):
         while at < len(life) and life[at].day == day:
             if watch is not None:
-                watch(at, pupil)
+                watch(at, day, pupil)
             _live_once(life[at], at, pupil, cloud, wire, rng, counts)
             at += 1
         pupil.sleep()

@@ -269,29 +269,31 @@ def life_of(owner: Owner, persona: Persona, habit: Habit, tools: frozenset[str] 
 
 
 def probes_of(
-    owner: Owner, persona: Persona, habit: Habit, tools: frozenset[str] | None = None, day: int | None = None
+    owner: Owner, persona: Persona, habit: Habit, day: int, tools: frozenset[str] | None = None
 ) -> list[Asked]:
-    """What an owner never asked before: the instructions of the split `test`, said on a day."""
+    """What an owner never asked before: the instructions of the split `test` that can be said on a day, and those whose
+    day is fixed on theirs; conventions as they hold on the day."""
     rng = np.random.Generator(np.random.PCG64([habit.seed, owner.number, 2]))
     meaning = persona.meaning(rng) if habit.own_meanings else {}
+    today = FIRST_DAY + dt.timedelta(days=day)
     found = []
     for sample in persona.probes:
-        kind = _kinds([sample], persona.zone)[0]
-        date = sample.request.now.astimezone(persona.zone).date()
-        if day is not None and not kind.is_once and kind.weekday is None:
-            date = FIRST_DAY + dt.timedelta(days=day)
-        if not persona.holds(sample, date) or not _can(kind, tools):
+        if not persona.holds(sample, today) or (tools is not None and not _has_tools(sample, tools)):
             continue
+        its_own = sample.request.now.astimezone(persona.zone).date()
+        date = today if _how_it_moves(sample, persona.zone) == "days" else its_own
         way = Wording(sample, _kind_of(sample), 0, sample.request.text, sample.plan)
         now, plan = persona.at(way, date, meaning)
-        found.append(Asked(day if day is not None else habit.n_days - 1, now, way, plan))
+        found.append(Asked(day, now, way, plan))
     return found
 
 
 def _can(kind: Kind, tools: frozenset[str] | None) -> bool:
-    return tools is None or all(
-        step.tool in tools for sample in kind.samples if sample.plan is not None for step in sample.plan.steps
-    )
+    return tools is None or all(_has_tools(sample, tools) for sample in kind.samples)
+
+
+def _has_tools(sample: Sample, tools: frozenset[str]) -> bool:
+    return sample.plan is None or all(step.tool in tools for step in sample.plan.steps)
 
 
 def _fits(sample: Sample, date: dt.date, zone: ZoneInfo) -> bool:

@@ -119,9 +119,9 @@ class Ground:
         owner = owner_of(edge, self.settings.habit)
         return life_of(owner, self.personas[owner.persona], self.settings.habit, self.tools(edge))
 
-    def probes(self, edge: int, day: int | None = None) -> list[Asked]:
+    def probes(self, edge: int, day: int) -> list[Asked]:
         owner = owner_of(edge, self.settings.habit)
-        return probes_of(owner, self.personas[owner.persona], self.settings.habit, self.tools(edge), day)
+        return probes_of(owner, self.personas[owner.persona], self.settings.habit, day, self.tools(edge))
 
     def tools(self, edge: int) -> frozenset[str]:
         owner, device = owner_of(edge, self.settings.habit), device_of(edge)
@@ -162,7 +162,7 @@ def _alone(part: Part, ground: Ground, folder: Path) -> Arrays:
         prior = priors.of(device, without) if priors else None
         pupil = Pupil(ground.texts, device, prior)
         rng = np.random.Generator(np.random.PCG64([settings.habit.seed, edge, 3]))
-        watch = _Watch(ground.probes(edge), probed[k]) if edge in chosen else None
+        watch = _Watch(ground, edge, probed[k]) if edge in chosen else None
         counts = live(life, pupil, settings.cloud, Wire(), rng, n_days, watch)
         sums[k] = counts.sums
         if part.way == "personal":
@@ -190,13 +190,13 @@ def _alone(part: Part, ground: Ground, folder: Path) -> Arrays:
 class _Watch:
     """Asks a student what it was never taught, after so many requests."""
 
-    def __init__(self, probes: Sequence[Asked], into: NDArray[np.float64]) -> None:
-        self._probes, self._into = probes, into
+    def __init__(self, ground: Ground, edge: int, into: NDArray[np.float64]) -> None:
+        self._ground, self._edge, self._into = ground, edge, into
 
-    def __call__(self, n_lived: int, pupil: Pupil) -> None:
+    def __call__(self, n_lived: int, day: int, pupil: Pupil) -> None:
         if n_lived in CHECKPOINTS:
             pupil.sleep()
-            self._into[CHECKPOINTS.index(n_lived)] = probe(self._probes, pupil)
+            self._into[CHECKPOINTS.index(n_lived)] = probe(self._ground.probes(self._edge, day), pupil)
 
 
 def probe(probes: Sequence[Asked], pupil: Pupil) -> list[float]:
@@ -332,7 +332,7 @@ def _shared(part: Part, ground: Ground) -> Arrays:
                 _ask_everybodys(asked, everybody, cloud, wire, draws[k], Counts(sums[k]))
         fetched[day] = everybody.sleep()
         if day in _PROBED_DAYS or day == n_days - 1:
-            probed[day] = np.sum([probe(ground.probes(edge), everybody.pupil) for edge in chosen], axis=0)
+            probed[day] = np.sum([probe(ground.probes(edge, day), everybody.pupil) for edge in chosen], axis=0)
     return {"edges": np.array(part.edges), "sums": sums, "probed": probed, "fetched_bytes": fetched}
 
 

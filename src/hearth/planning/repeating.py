@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearth.tools.words import folded
-from hearth.types import Argument, Demonstration, Plan, Ref
+from hearth.types import Argument, Demonstration, Plan, Ref, Step
 
 Floats = NDArray[np.float64]
 _WORD = re.compile(r"[^\W_]+")
@@ -41,7 +41,8 @@ SIGNS = (
     *("bias", "cosine", "kept", "new", "both", "exchanged", "unfilled", "agreed", "margin", "hour", "nothing"),
     *("likely", "short"),
 )
-WEIGHTS = np.array([-2.97, -1.82, 1.25, 0.81, 3.26, -3.32, -3.0, 1.56, 4.24, -3.14, 1.25, -2.15, 5.19])
+WEIGHTS = np.array([-4.65, 0.4, 0.48, -0.28, 3.06, -1.94, -3.29, 0.93, 4.18, -2.57, 3.01, 3.26, 5.06])
+"""Of the signs in the log-odds that a plan is right: `benchmarks.fleet_sureness`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,8 @@ class _Taught:
     form: tuple[object, ...]
     """What the plan does, whatever its moments and exchanged values are."""
     now: dt.datetime | None
+    weights: tuple[float, ...]
+    """Of its words."""
     quoted: Mapping[int, tuple[int, int]]
     """Of a stretch in quotation marks, by its first word: which of how many it is."""
 
@@ -108,8 +111,9 @@ class Repeats:
         said, places = _words(demonstration.request)
         slots = _slots(demonstration.request, demonstration.plan, places)
         form = form_of(demonstration.plan, [slot[2] for slot in slots])
-        one = _Taught(demonstration.id, said, slots, demonstration.plan, form, demonstration.now,
-                      _quoted(demonstration.request, [(a, places[a][0]) for a, *_ in slots]))  # fmt: skip
+        weights = tuple(self._weight(word) for word in said)
+        quoted = _quoted(demonstration.request, [(a, places[a][0]) for a, *_ in slots])
+        one = _Taught(demonstration.id, said, slots, demonstration.plan, form, demonstration.now, weights, quoted)
         self._taught[one.id] = one
         if len(self._rows) == len(self._vectors):
             self._vectors = np.vstack([self._vectors, np.zeros_like(self._vectors)])
@@ -147,27 +151,28 @@ class Repeats:
         now: dt.datetime,
         likely: Callable[[Plan], float] | None = None,
         cosines: NDArray[np.float32] | None = None,
+        most: int = 1,
     ) -> list[Repeat]:
         """Plans for a request, the surest first; none of two that do the same.
 
         Args:
             likely: What another model says of a plan's tools for this request, in [0, 1].
             cosines: Of the vector with those of `vectors`, where they were computed for many at once.
+            most: So many at most.
         """
         if not self._taught:
             return []
-        said, places = _words(text)
-        weights = np.array([self._weight(word) for word in said])
+        said = _Said(text, self._weight)
         if cosines is None:
             cosines = self.vectors @ vector
         found = []
-        for row in self._near(said, cosines):
+        for row in self._near(said.words, cosines):
             one = self._taught[self._rows[row]]
-            fitted = _fit(one, text, said, places, weights, [self._weight(word) for word in one.said], now)
+            fitted = _fit(one, said, one.weights, now)
             cosine = float(cosines[row])
             found.append((one, fitted, cosine, 0.5 * cosine + 0.5 * fitted.kept * fitted.new))
         found.sort(key=lambda each: (-each[3], -self._used[each[0].id]))
-        return self._ranked(found, likely, len(said))
+        return self._ranked(found, likely, now, len(said.words), most)
 
     def _near(self, said: Sequence[str], cosines: NDArray[np.float32]) -> list[int]:
         """Rows worth a closer look."""
@@ -191,27 +196,32 @@ class Repeats:
         self,
         found: Sequence[tuple[_Taught, _Fitted, float, float]],
         likely: Callable[[Plan], float] | None,
+        now: dt.datetime,
         n_words: int,
+        most: int,
     ) -> list[Repeat]:
-        best: dict[object, float] = {}
+        best: dict[object, tuple[_Taught, _Fitted, float, float]] = {}
         mass: dict[object, float] = {}
-        for one, _, _, likeness in found:
-            best.setdefault(one.form, likeness)
-            mass[one.form] = mass.get(one.form, 0.0) + math.exp(12 * (likeness - found[0][3]))
+        for each in found:
+            form = each[0].form
+            best.setdefault(form, each)  # the likest comes first
+            mass[form] = mass.get(form, 0.0) + math.exp(12 * (each[3] - found[0][3]))
         whole = sum(mass.values())
-        ranked: dict[object, Repeat] = {}
-        for one, fitted, cosine, likeness in found:
-            if one.form in ranked and ranked[one.form].likeness >= likeness:
-                continue
-            other = max((value for form, value in best.items() if form != one.form), default=0.0)
-            plan = fitted.plan
+        top = sorted((each[3] for each in best.values()), reverse=True)[:2]
+        ranked = []
+        for one, fitted, cosine, likeness in best.values():
+            other = top[0] if likeness < top[0] else top[1] if len(top) > 1 else 0.0
             signs = np.array([
-                1.0, cosine, fitted.kept, fitted.new, fitted.kept * fitted.new, float(fitted.is_exchanged),
-                fitted.unfilled, mass[one.form] / whole, likeness - other, fitted.hours / 12, float(not plan.steps),
-                likely(plan) if likely else 0.0, 1 / (1 + n_words),
+                1.0, cosine, fitted.kept, fitted.new, fitted.kept * fitted.new, float(bool(fitted.changes)),
+                fitted.unfilled, mass[one.form] / whole, likeness - other, fitted.hours / 12, float(not one.plan.steps),
+                likely(one.plan) if likely else 0.0, 1 / (1 + n_words),
             ])  # fmt: skip
-            ranked[one.form] = Repeat(plan, one.id, likeness, signs)
-        return sorted(ranked.values(), key=lambda each: (-each.sureness, -each.likeness))
+            ranked.append((float(signs @ WEIGHTS), likeness, one, fitted, signs))
+        ranked.sort(key=lambda each: (-each[0], -each[1]))
+        return [
+            Repeat(_planned(one, fitted.changes, now), one.id, likeness, signs)
+            for _, likeness, one, fitted, signs in ranked[:most]
+        ]
 
     @property
     def vectors(self) -> NDArray[np.float32]:
@@ -298,7 +308,9 @@ def exchanged(plan: Plan, change: Callable[[Argument], Argument]) -> Plan:
             return {name: of(one) for name, one in value.items()}
         return value if isinstance(value, Ref) else change(value)
 
-    steps = tuple(replace(s, arguments={name: of(v) for name, v in s.arguments.items()}) for s in plan.steps)
+    steps = tuple(
+        Step(s.tool, {name: of(v) for name, v in s.arguments.items()}, s.after, s.text, s.replaces) for s in plan.steps
+    )
     return replace(plan, steps=steps)
 
 
@@ -337,12 +349,11 @@ def form_of(plan: Plan, said: Sequence[Argument]) -> tuple[object, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Fitted:
-    plan: Plan
+    changes: Mapping[str, Argument]
     kept: float
     """Share of the taught words, by weight, that are in the request."""
     new: float
     """Share of the request's words, by weight, that were taught or stand in a value's place."""
-    is_exchanged: bool
     unfilled: float
     """Share of the values that were said then of which nothing was found now."""
     hours: float
@@ -368,14 +379,6 @@ def _spellings(word: str) -> frozenset[str]:
     return frozenset([word, *(word[:k] + word[k + 1 :] for k in range(len(word)))])
 
 
-def _is_alike(a: str, b: str) -> bool:
-    if a == b:
-        return True
-    if min(len(a), len(b)) < _LEAST_FUZZY or abs(len(a) - len(b)) > 1:
-        return False
-    return not _spellings(a).isdisjoint(_spellings(b))
-
-
 def _slots(text: str, plan: Plan, places: Sequence[tuple[int, int]]) -> tuple[tuple[int, int, Argument], ...]:
     """Values of the plan that stand in the words, once in both."""
     values = [v for v in values_of(plan) if isinstance(v, str | int | float) and not isinstance(v, bool)]
@@ -395,68 +398,91 @@ def _slots(text: str, plan: Plan, places: Sequence[tuple[int, int]]) -> tuple[tu
     return tuple(sorted(found, key=lambda slot: slot[0]))
 
 
-def _fit(
-    one: _Taught,
-    text: str,
-    said: Sequence[str],
-    places: Sequence[tuple[int, int]],
-    weights: Floats,
-    own: Sequence[float],
-    now: dt.datetime,
-) -> _Fitted:
+def _fit(one: _Taught, said: _Said, own: Sequence[float], now: dt.datetime) -> _Fitted:
     """Lay a request beside a demonstration: which words are the same, which stand for others."""
-    pairs = _paired(one, said)
+    partner = said.paired(one.said)
     slotted = {k for a, b, _ in one.slots for k in range(a, b)}
-    frame = [k for k in range(len(one.said)) if k not in slotted]
-    partner = dict(pairs)
+    framed = kept = 0.0
+    covered: set[int] = set()
+    for k, weight in enumerate(own):
+        if k not in slotted:
+            framed += weight
+            if k in partner:
+                kept += weight
+                covered.add(partner[k])
     changes: dict[str, Argument] = {}
-    filled: set[int] = set()
     n_unfilled = 0
     for a, b, value in one.slots:
-        span = _quoted_at(one.quoted[a], text, places) if a in one.quoted else None
+        span = _quoted_at(one.quoted[a], said.text, said.places) if a in one.quoted else None
         if span is None:
-            span = _place_of((a, b), partner, len(one.said), len(said))
+            span = _place_of((a, b), partner, len(one.said), len(said.words))
             if span is None:
                 n_unfilled += 1
                 continue
-            filled.update(range(*span))
-            span = _trimmed(span, text, said, places)
-        filled.update(range(*span))
-        if span[0] == span[1] or tuple(said[slice(*span)]) == one.said[a:b]:
+            covered.update(range(*span))
+            span = _trimmed(span, said.text, said.words, said.places)
+        covered.update(range(*span))
+        if span[0] == span[1] or said.words[slice(*span)] == one.said[a:b]:
             continue
-        if (new := _as(value, text[places[span[0]][0] : places[span[1] - 1][1]])) is not None:
+        words = said.text[said.places[span[0]][0] : said.places[span[1] - 1][1]]
+        if (new := _as(value, words)) is not None:
             changes[repr(value)] = new
-    framed = sum(own[k] for k in frame)
-    kept = sum(own[k] for k in frame if k in partner) / framed if framed else 1.0
-    covered = {partner[k] for k in frame if k in partner} | filled
-    whole = float(weights.sum())
-    new_share = sum(float(weights[j]) for j in covered) / whole if whole else 1.0
-    plan = one.plan
-    if changes:
-        plan = exchanged(plan, lambda value: changes.get(repr(value), value))
     hours = 0.0
     if one.now is not None:
         then = one.now.astimezone(now.tzinfo)
-        plan = moved(plan, one.now, now)
         apart = abs((then.hour * 60 + then.minute) - (now.hour * 60 + now.minute)) / 60
         hours = min(apart, 24 - apart)
-    return _Fitted(plan, kept, new_share, bool(changes), n_unfilled / max(len(one.slots), 1), hours)
+    return _Fitted(
+        changes,
+        kept / framed if framed else 1.0,
+        sum(said.weights[j] for j in covered) / said.whole if said.whole else 1.0,
+        n_unfilled / max(len(one.slots), 1),
+        hours,
+    )
 
 
-def _paired(one: _Taught, said: Sequence[str]) -> list[tuple[int, int]]:
-    """Words of the demonstration beside words of the request: the same, or one error of typing apart; in order where
-    there is a choice."""
-    pairs: list[tuple[int, int]] = []
-    taken: set[int] = set()
-    at = 0
-    for k, word in enumerate(one.said):
-        choices = [j for j, other in enumerate(said) if j not in taken and _is_alike(word, other)]
-        if choices:
-            j = min(choices, key=lambda j: (said[j] != word, j < at, abs(j - at)))
-            pairs.append((k, j))
-            taken.add(j)
-            at = j + 1
-    return pairs
+def _planned(one: _Taught, changes: Mapping[str, Argument], now: dt.datetime) -> Plan:
+    """The demonstration's plan, values exchanged and moments moved."""
+    plan = one.plan
+    if changes:
+        plan = exchanged(plan, lambda value: changes.get(repr(value), value))
+    return plan if one.now is None else moved(plan, one.now, now)
+
+
+class _Said:
+    """A request, its words ready to be looked up."""
+
+    def __init__(self, text: str, weight: Callable[[str], float]) -> None:
+        self.text = text
+        self.words, self.places = _words(text)
+        self.weights = [weight(word) for word in self.words]
+        self.whole = sum(self.weights)
+        self._by_word: dict[str, list[int]] = {}
+        self._by_spelling: dict[str, list[int]] = {}
+        for place, word in enumerate(self.words):
+            self._by_word.setdefault(word, []).append(place)
+            if len(word) >= _LEAST_FUZZY:
+                for spelling in _spellings(word):
+                    self._by_spelling.setdefault(spelling, []).append(place)
+
+    def paired(self, taught: Sequence[str]) -> dict[int, int]:
+        """Words of a demonstration beside words of the request: the same, or one error of typing apart; in order where
+        there is a choice."""
+        pairs: dict[int, int] = {}
+        taken: set[int] = set()
+        at = 0
+        for k, word in enumerate(taught):
+            choices = [j for j in self._by_word.get(word, ()) if j not in taken]
+            if not choices and len(word) >= _LEAST_FUZZY:
+                alike = {j for spelling in _spellings(word) for j in self._by_spelling.get(spelling, ())}
+                choices = [j for j in sorted(alike) if j not in taken and abs(len(self.words[j]) - len(word)) <= 1]
+            if choices:
+                place = at
+                j = min(choices, key=lambda j: (j < place, abs(j - place)))
+                pairs[k] = j
+                taken.add(j)
+                at = j + 1
+        return pairs
 
 
 def _place_of(slot: tuple[int, int], partner: Mapping[int, int], n_taught: int, n_said: int) -> tuple[int, int] | None:
