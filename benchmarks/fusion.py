@@ -154,7 +154,7 @@ def _share(part: int, whole: int) -> float | None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--show", choices=("dev", "test"))
+    parser.add_argument("--show", choices=("dev", "test", "hard"))
     options = parser.parse_args()
     watch = Stopwatch()
     cases = read_cases()
@@ -163,7 +163,7 @@ def main() -> None:
         "data_sha256": hashlib.sha256(CASES.read_bytes()).hexdigest(),
         "strict_rules": sorted(STRICT),
     }
-    for split in ("dev", "test"):
+    for split in ("dev", "test", "hard"):
         chosen = [case for case in cases if case.split == split]
         ways = {"floor": as_given, "by_rule": by_rule, "oracle": as_right}
         results[split] = {name: score(chosen, [way(case) for case in chosen]) for name, way in ways.items()}
