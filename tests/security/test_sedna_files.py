@@ -57,9 +57,6 @@ def test_it_holds_no_request(good: Path) -> None:
     whole = b"".join(members(good).values())
     for one in lessons(8):
         assert one.request.encode() not in whole
-        assert (
-            one.request.rpartition(" please, ")[2].encode() not in members(good)["index.json"] or len(one.request) < 3
-        )
 
 
 class _Hostile:

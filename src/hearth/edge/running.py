@@ -227,9 +227,10 @@ class Runner:
 
 def _drained(child: subprocess.Popen[bytes], said: list[bytes]) -> None:
     assert child.stdout is not None
-    while piece := child.stdout.read1(65536):  # type: ignore[attr-defined]  # a BufferedReader
-        said.append(piece)
-        del said[:-64]
+    with child.stdout as pipe:
+        while piece := pipe.read1(65536):  # type: ignore[attr-defined]  # a BufferedReader
+            said.append(piece)
+            del said[:-64]
 
 
 # ── What probes read ──────────────────────────────────────────────────────────────────────────────────────
