@@ -102,8 +102,13 @@ def robust(
         anchor: Statistics of demonstrations that are trusted; they judge, and are not in the sum.
     """
     terms = terms or Terms()
-    reasons = {edge: refusal(one, terms) for edge, one in contributions.items()}
-    looked_at = {edge: _Seen.of(contributions[edge]) for edge, reason in sorted(reasons.items()) if not reason}
+    reasons: dict[str, str] = {}
+    looked_at: dict[str, _Seen] = {}
+    for edge in sorted(contributions):  # one by one: many large ones do not fit in memory together
+        one = contributions[edge]
+        reasons[edge] = refusal(one, terms)
+        if not reasons[edge]:
+            looked_at[edge] = _Seen.of(one)
     explained: dict[str, float] = {}
     trusted = _Seen.of(anchor) if anchor is not None else None
     while len(looked_at) >= (1 if trusted else _LEAST_JUDGED):
@@ -118,9 +123,9 @@ def robust(
             f"at least {least:.2f} is expected: it contradicts them"
         )
         del looked_at[worst]
-    kept = [contributions[edge] for edge in sorted(looked_at)]
+    total = merged(contributions[edge] for edge in sorted(looked_at)) if looked_at else None
     judged = tuple(Judged(edge, explained.get(edge), reason) for edge, reason in sorted(reasons.items()))
-    return Merged(merged(kept) if kept else None, judged)
+    return Merged(total, judged)
 
 
 def refusal(contribution: Statistics, terms: Terms) -> str:

@@ -17,7 +17,7 @@ import hashlib
 import json
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -25,7 +25,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hearth.cloud.merging import Merged, Noise, Terms, epsilon_of, noisy, refusal, robust
 from hearth.cloud.rounds import Group, RoundRules, Rounds, row_of
 from hearth.cloud.settings import StatisticsSettings
-from hearth.cloud.storage import Storage
+from hearth.cloud.storage import Part, Storage
 from hearth.edge.secret_sum import Keys, Opened, alias_of
 from hearth.errors import StatisticsError
 from hearth.planning.candidates import Sequence_
@@ -33,7 +33,7 @@ from hearth.planning.layout import Layout, public_sequences
 from hearth.planning.profiles import PROFILES, ProfileName
 from hearth.planning.reading import ReadingOptions
 from hearth.planning.statistics import Statistics
-from hearth.planning.statistics_file import decode, encode
+from hearth.planning.statistics_file import decode, encode, fingerprint_in
 from hearth.wire import Manifest, OpeningSent, Receipt, RoundAsked, RoundTold, SharesSent, StatisticsTerms, Turned
 
 PLAIN = "plain"
@@ -81,9 +81,13 @@ class Desk:
         self._monotonic = monotonic
         self._lock = threading.Lock()
         self._published_s: float | None = None
+        self._looked_at: dict[str, str] = {}
+        self._fingerprints: dict[str, str] = {}
+        """By blob."""
         self._layouts = {profile: self._features.layout(profile) for profile in self._features.profiles()}
         rules = RoundRules(settings.k, max(settings.group, settings.k), settings.gather_s, settings.turn_s)
         self._rounds = {name: Rounds(layout.n_values, rules, monotonic) for name, layout in self._layouts.items()}
+        self._any: ProfileName = next(iter(self._layouts))
         self._alias: dict[str, tuple[ProfileName, str]] = {}
         """By edge: the profile and the name under which it takes part in a round."""
 
@@ -131,8 +135,8 @@ class Desk:
         with self._lock:
             return self._storage.drop_part(PLAIN, edge, _KIND)
 
-    def _plain(self) -> list:  # type: ignore[type-arg]
-        return list(self._storage.parts(PLAIN, _KIND))
+    def _plain(self) -> tuple[Part, ...]:
+        return self._storage.parts(PLAIN, _KIND)
 
     def _put(self, body: bytes) -> str:
         return self._storage.put_blob(body)
@@ -169,7 +173,7 @@ class Desk:
             return self._told(edge)
 
     def _told(self, edge: str) -> RoundTold:
-        profile, alias = self._alias.get(edge, ("large", ""))
+        profile, alias = self._alias.get(edge, (self._any, ""))
         rounds = self._rounds[profile]
         group = rounds.group(alias)
         wait_s = min(_RETRY_S, self._settings.turn_s / 4)
@@ -218,7 +222,7 @@ class Desk:
 
     def _group(self, edge: str, round: str) -> tuple[Group, str]:
         self._check_mode("secret")
-        profile, alias = self._alias.get(edge, ("large", ""))
+        profile, alias = self._alias.get(edge, (self._any, ""))
         group = self._rounds[profile].group(alias)
         if group is None or group.id != round:
             raise StatisticsError("this edge takes no part in that round; join the next")
@@ -242,45 +246,54 @@ class Desk:
 
     # ── Priors ────────────────────────────────────────────────────────────────────────────────────────────
 
-    def contributions(self) -> dict[str, Statistics]:
-        """All that was given, by edge or by round."""
+    def contributions(self) -> Mapping[str, Statistics]:
+        """All that was given, by edge or by round; each is read when it is looked at."""
+        return _Read(self._storage, self._blobs(), None)
+
+    def _blobs(self) -> dict[str, str]:
         found = {f"edge {part.edge}": part.blob for part in self._plain()}
         for _, body, blob in self._storage.manifests(_SUM):
             found[f"round {json.loads(body)['round']}"] = blob
-        return {name: decode(self._storage.read_blob(blob)) for name, blob in found.items()}
+        return found
 
     def publish(self, *, is_due: bool = False) -> tuple[Merged, tuple[Manifest, ...]]:
         """Make a prior for each profile of what agrees; nothing where too few edges gave.
 
         Args:
-            is_due: Only when the last was made long enough ago; for calls after every contribution.
+            is_due: Only when the last was made long enough ago, of something else; for calls after every contribution.
         """
         s = self._settings
         with self._lock:
             now_s = self._monotonic()
-            if is_due and self._published_s is not None and now_s - self._published_s < s.every_s:
+            blobs = self._blobs()
+            is_early = self._published_s is not None and now_s - self._published_s < s.every_s
+            if is_due and (is_early or blobs == self._looked_at):
                 return Merged(None, ()), ()
-            self._published_s = now_s
-            given = self.contributions()
+            self._looked_at = blobs
             made: list[Manifest] = []
             first: Merged | None = None
             for profile in self._layouts:
-                merged = robust(self._seen(given, profile), self._bounds)
+                merged = robust(self._seen(blobs, profile), self._bounds)
                 first = first or merged
                 total = merged.statistics
                 if total is not None and total.n_edges >= s.k:
                     made.append(self._signed(profile, total))
+            self._published_s = now_s if made else self._published_s
             return first or Merged(None, ()), tuple(made)
 
-    def _seen(self, given: Mapping[str, Statistics], profile: ProfileName) -> dict[str, Statistics]:
+    def _seen(self, blobs: Mapping[str, str], profile: ProfileName) -> _Read:
         """What a profile can see of it: sums of larger profiles, and of its own."""
-        reading, found = self._features.of(profile), {}
-        for name, one in given.items():
-            try:
-                found[name] = one.seen_by(reading)
-            except StatisticsError:
-                continue  # of a smaller profile
-        return found
+        reading, profiles = self._features.of(profile), self._features.profiles()
+        larger = {
+            self._features.fingerprint(name) for name, one in profiles.items() if one.n_random >= reading.n_random
+        }
+        kept = {name: blob for name, blob in blobs.items() if self._fingerprint(blob) in larger}
+        return _Read(self._storage, kept, reading)
+
+    def _fingerprint(self, blob: str) -> str:
+        if blob not in self._fingerprints:
+            self._fingerprints[blob] = fingerprint_in(self._storage.read_blob(blob))
+        return self._fingerprints[blob]
 
     def _signed(self, profile: ProfileName, total: Statistics) -> Manifest:
         s, kind = self._settings, f"prior {profile}"
@@ -308,6 +321,23 @@ class Desk:
     def prior(self, profile: ProfileName) -> str | None:
         """The newest manifest; None: there is none yet."""
         return self._storage.manifest(f"prior {profile}")
+
+
+class _Read(Mapping[str, Statistics]):
+    """Contributions, each read from storage when it is looked at, and let go after."""
+
+    def __init__(self, storage: Storage, blobs: Mapping[str, str], reading: ReadingOptions | None) -> None:
+        self._storage, self._blobs, self._reading = storage, blobs, reading
+
+    def __getitem__(self, name: str) -> Statistics:
+        found = decode(self._storage.read_blob(self._blobs[name]))
+        return found if self._reading is None else found.seen_by(self._reading)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._blobs)
+
+    def __len__(self) -> int:
+        return len(self._blobs)
 
 
 def _text(data: bytes) -> str:

@@ -24,7 +24,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from hearth.errors import StatisticsError
 from hearth.models.features import UNIT
 from hearth.planning.candidates import ENDS, steps_of
-from hearth.planning.reading import ReadingOptions
+from hearth.planning.reading import ReadingOptions, fingerprint_of
 from hearth.planning.statistics import (
     LARGEST,
     MOST_CLAUSES,
@@ -142,6 +142,12 @@ def decode(data: bytes, fingerprints: Collection[str] | None = None) -> Statisti
     if fault:
         raise StatisticsError(f"no demonstrations have such sums: {fault}")
     return found
+
+
+def fingerprint_in(data: bytes) -> str:
+    """Of the features that statistics are over, from the header alone. Raises: StatisticsError."""
+    header, _ = _header(data)
+    return f"{header.encoder}; {fingerprint_of(header.reading(), header.n_inputs)}"
 
 
 def _header(data: bytes) -> tuple[_Header, int]:
