@@ -79,6 +79,8 @@ class Said:
     order: tuple[str, ...]
     left_out: frozenset[str]
     unsure: frozenset[str]
+    warned: frozenset[str] = frozenset()
+    """Names of which it is said that nobody declared their allergens, or what is in them."""
 
 
 def by_rule(case: Case) -> Said:
@@ -92,6 +94,7 @@ def _of(fused: Fused) -> Said:
         tuple(one.name for one in fused.kept),
         frozenset(one.name for one in fused.left_out),
         frozenset(one.name for one in fused.kept if one.unsure),
+        frozenset(one.name for one in fused.kept if one.unsure or one.is_undeclared),
     )
 
 
@@ -134,12 +137,16 @@ def score(cases: Sequence[Case], said: Sequence[Said]) -> dict[str, object]:
     ]
     strict = [bool({relation for _, relation, _ in case.facts} & {"allergic to", "health"}) for case in cases]
     unsafe = sum(len(gold - one) for (gold, one), is_strict in zip(removed, strict, strict=True) if is_strict)
+    silent = [gold.left_out - one.left_out - one.warned for gold, one in zip(right, said, strict=True)]
     return {
         "n": len(cases),
         "n_must_go": n_gold,
         "left_out_recall": round(n_right / max(n_gold, 1), 4),
         "left_out_precision": round(n_right / n_said, 4) if n_said else None,
         "n_unsafe_kept": unsafe,
+        "n_unsafe_kept_without_a_warning": sum(
+            len(g) for g, is_strict in zip(silent, strict, strict=True) if is_strict
+        ),
         "unsure_recall": round(sum(len(g & o) for g, o in unsure) / max(1, sum(len(g) for g, _ in unsure)), 4),
         "unsure_precision": _share(sum(len(g & o) for g, o in unsure), sum(len(o) for _, o in unsure)),
         "ordered_pairs": round(sum(ordered) / max(1, len(ordered)), 4),

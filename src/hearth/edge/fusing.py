@@ -3,8 +3,9 @@ it came from.
 
 Nothing here sends or stores; `outgoing` says what of a question may leave. The rules (`RULES`) are tried in order on
 each thing that was proposed; the first that leaves it out decides, the others move it up or down. Facts of health are
-strict: what holds an allergen, or usually does, is left out unless it is said to be free of it, and where nobody said
-what is in it, that is said, and it comes last. Preferences, place and time only move things.
+strict: what holds an allergen, or usually does, is left out unless it is said to be free of it; where nobody said what is
+in it, that is said, and it comes last; where nobody declared its allergens, that is said, too. The cloud is told to
+declare them of every food, whoever asks. Preferences, place and time only move things.
 
 Covered: allergies, diets, conditions, what is avoided, liked and disliked, of the owner and of those the question
 names; the owner's place; free time; the cloud's own sentences (those that praise what was left out are left out).
@@ -86,6 +87,8 @@ class Kept:
     """Why it moved, a clause each."""
     unsure: tuple[str, ...] = ()
     """What nobody said of it."""
+    is_undeclared: bool = False
+    """It is eaten by somebody with an allergy, and nobody declared its allergens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +125,8 @@ class _Read:
     tags: tuple[str, ...]
     is_told: bool
     """Somebody said what is in it."""
+    is_declared: bool
+    """Somebody said which allergens are in it (`contains: nuts`, `contains: none`)."""
 
 
 @dataclass(slots=True)
@@ -131,6 +136,7 @@ class _Weighed:
     score: float = 0.0
     moved: list[str] = field(default_factory=list)
     unsure: list[str] = field(default_factory=list)
+    is_undeclared: bool = False
 
 
 # ── Joining ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -156,7 +162,11 @@ def fuse(given: AnswerGiven, private: Private, question: str) -> Fused:
     kept.sort(key=lambda one: (bool(one.unsure), -one.score, one.place))
     sentences, n_gone = _sentences(given.text, private, left_out)
     listed = tuple(
-        Kept(one.read.item.name, one.read.item.text, one.place, tuple(one.moved), tuple(one.unsure)) for one in kept
+        Kept(
+            *(one.read.item.name, one.read.item.text, one.place, tuple(one.moved), tuple(one.unsure)),
+            is_undeclared=one.is_undeclared,
+        )
+        for one in kept
     )
     return Fused(sentences, listed, tuple(left_out), tuple(used), n_gone)
 
@@ -246,8 +256,11 @@ def _refusals(read: _Read, private: Private) -> Iterator[tuple[RuleName, str, st
 def _weigh(one: _Weighed, private: Private, used: dict[str, None], *, is_food: bool) -> None:
     """What moves a thing up or down, and what nobody said of it."""
     for who in private.eaters:
+        of_health = [*who.allergies, *(c for c in who.conditions if folded(c) in CONDITIONS)]
+        if is_food and not one.read.is_declared and not all(_is_said_free(one.read, matter) for matter in of_health):
+            one.is_undeclared = True
         if is_food and not one.read.is_told:
-            asked = [*who.allergies, *(c for c in who.conditions if folded(c) in CONDITIONS), *who.diets]
+            asked = [*of_health, *who.diets]
             for matter in asked:
                 if not _is_said_free(one.read, matter):
                     one.unsure.append(f"nobody said whether it suits {_suits(who, matter)}")
@@ -323,7 +336,8 @@ _FREE = re.compile(
     r"\b([\w]+(?: [\w]+)?)[- ]free\b|\b(?:without|free (?:of|from)|contains no|no|non)[- ](?:any |added )?"
     r"([\w]+(?:(?: or | and |, )[\w]+)*)"
 )
-_VEGAN = re.compile(r"\b(?:vegan|plant-based|vegetarian|veggie|mock|meat-free) ([\w]+)")
+_VEGAN = re.compile(r"\b(?:vegan|plant-based|vegetarian|veggie|mock|meat-free) ([\w]+)|\bvirgin (?:mojito|mary|colada)")
+_DECLARED = re.compile(r"\s*(?:contains|allergens)\b")
 _LENGTH = re.compile(r"\b(\d{1,4}(?:[.,]\d)?) ?(minutes?|mins?|hours?|h)\b")
 
 
@@ -334,7 +348,8 @@ def _read(item: Item) -> _Read:
     for part in parts:
         said.append(_spaced(_without(part, absent)))
     tags = tuple(folded(tag) for tag in item.tags)
-    return _Read(item, f" {' | '.join(said)} ", frozenset(absent), tags, _is_told(item))
+    is_declared = any(_DECLARED.match(tag) for tag in tags)
+    return _Read(item, f" {' | '.join(said)} ", frozenset(absent), tags, _is_told(item), is_declared)
 
 
 def _without(text: str, absent: set[str]) -> str:
@@ -350,6 +365,8 @@ def _without(text: str, absent: set[str]) -> str:
         return " "
 
     def mock(match: re.Match[str]) -> str:
+        if match[1] is None:
+            return " "
         return " " if stem(match[1]) in _MOCKED else match.group()
 
     return _VEGAN.sub(mock, _FREE.sub(free, text))
@@ -375,6 +392,8 @@ def _stems(text: str) -> list[str]:
 
 def _is_told(item: Item) -> bool:
     """Whether its tags say what is in it: two of them, or the one thing that it is."""
+    if any(_DECLARED.match(folded(tag)) for tag in item.tags):
+        return True
     told = [" ".join(_stems(tag)) for tag in item.tags if not set(_stems(tag)) & NO_INGREDIENT]
     name = _stems(item.name)
     return len(told) >= 2 or (len(told) == 1 and len(name) <= 3 and bool(set(told[0].split()) & set(name)))
@@ -501,6 +520,8 @@ def answer_text(fused: Fused) -> str:
         )
     if not fused.kept and fused.left_out:
         lines.append("Nothing that was proposed suits; ask for something else.")
-    if any(one.rule in ("allergen", "condition") for one in fused.left_out) or any(one.unsure for one in fused.kept):
+    if undeclared := [one.name for one in fused.kept if one.is_undeclared]:
+        lines.append(f"Nobody declared the allergens of {', '.join(undeclared[:MAX_SAID])}: check before anybody eats.")
+    elif any(one.rule in ("allergen", "condition") for one in fused.left_out):
         lines.append("Check the packet all the same: I know only what was said.")
     return "\n".join(lines)
