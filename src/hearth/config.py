@@ -381,6 +381,8 @@ class Planning(_Table):
 class Learning(_Table):
     """What learning from a teacher may cost, and how sure a plan must be to run without asking one."""
 
+    profile: Literal["small", "medium", "large"] = "large"
+    """How large the student is: `small` fits a board with 512 MB; it holds from the next version on."""
     risk: float = Field(default=0.1, gt=0, lt=1)
     """At most this share of the plans that run without asking the teacher may be wrong."""
     assurance: float = Field(default=0.9, gt=0, lt=1)

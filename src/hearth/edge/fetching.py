@@ -64,6 +64,7 @@ def fetch(
     public_key: str,
     clock: Callable[[], dt.datetime],
     most_bytes: int = MAX_BLOB_BYTES,
+    profile: str = "",
 ) -> Taken | None:
     """Fetch what there is of this kind, if it is newer than what lies here; None where the cloud has none.
 
@@ -73,7 +74,7 @@ def fetch(
         LinkError: Not reached, or cut off. WireError: Not signed, older than before, or not the bytes that were said;
             what lies here stays. StoreFullError: No space; what lies here stays.
     """
-    manifest = link.manifest(kind)
+    manifest = link.manifest(kind, profile if kind == "prior" else "")
     if manifest is None:
         return None
     manifest.check(public_key)

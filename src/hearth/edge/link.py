@@ -145,10 +145,15 @@ class Link:
         """Any other message of the protocol: what it answers, read as `model`. Raises: LinkError."""
         return self._read(model, self._call(method, path, reason, id=id, body=body))
 
-    def manifest(self, kind: str) -> wire.Manifest | None:
-        """What may be fetched of this kind (`prior`, `adapter`); None where there is nothing yet. Raises: LinkError."""
+    def manifest(self, kind: str, profile: str = "") -> wire.Manifest | None:
+        """What may be fetched of this kind (`prior`, `adapter`); None where there is nothing yet. Raises: LinkError.
+
+        Args:
+            profile: Of this device, where there is one for each.
+        """
+        path = f"/v1/{kind}?profile={profile}" if profile else f"/v1/{kind}"
         try:
-            return self._read(wire.Manifest, self._call("GET", f"/v1/{kind}", "fetching"))
+            return self._read(wire.Manifest, self._call("GET", path, "fetching"))
         except LinkError as error:
             if error.status == 404:
                 return None

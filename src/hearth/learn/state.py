@@ -22,7 +22,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from hearth.errors import RegistryError, StoreError
+from hearth.errors import RegistryError, StatisticsError, StoreError
 from hearth.learn import buffer as rows
 from hearth.learn import gate, second
 from hearth.learn.buffer import Buffer, Checked, Contradiction, Entry, Refused, as_entry
@@ -38,6 +38,8 @@ from hearth.learn.tasks import (
     grouped,
 )
 from hearth.plan_format import read_graph, read_tools, tool_to_json
+from hearth.planning import prior_file
+from hearth.planning.statistics import Statistics
 from hearth.planning.student import Student, StudentOptions
 from hearth.protocols import Encoder, Proposer
 from hearth.store import HomeLock, Store
@@ -49,7 +51,7 @@ Graph = frozenset[tuple[str, str]]
 
 N_AT_ONCE = 200
 """So many waiting demonstrations are taken up when a state is opened; more wait for `learn`, which shows progress."""
-_OWN = ("student-", "pointer-")
+_OWN = ("student-", "pointer-", "prior-")
 """What names of folders begin with that belong to versions."""
 _N_ADAPTERS = 2
 """So many trained second tiers are kept, the newest; versions with an older one go back without it."""
@@ -200,14 +202,28 @@ class State:
         files = self.path(version.folder)
         if version.folder and files.exists():
             try:
-                return Student.load(files, self.encoder, self.tools, self.graph, self.proposer_of(version.adapter))
-            except StoreError:
+                proposer, prior = self.proposer_of(version.adapter), self.prior_of(version)
+                student = Student.load(files, self.encoder, self.tools, self.graph, proposer, prior)
+                if self._options is None or student.options == self._options:
+                    return student
+            except (StoreError, StatisticsError):
                 pass  # damaged, or of another encoder: the demonstrations say it all
         student = self._blank()
+        student.take_prior(self.prior_of(version))
         self._teach(student, self.buffer.of(self.lineage.members(version.number)).values())
         self.adopt(student, version.adapter)
         student.renew()
         return student
+
+    def prior_of(self, version: Version | None) -> Statistics | None:
+        """What others knew when that version was made; None where it had no prior, or its file is gone or damaged."""
+        name = str(version.record.get("prior", "")) if version is not None else ""
+        try:
+            return (
+                prior_file.read(self.path(name)).seen_by((self._options or StudentOptions()).reading) if name else None
+            )
+        except (StoreError, StatisticsError):
+            return None
 
     def proposer_of(self, adapter: str) -> Proposer | None:
         """The trained tier two of that name; None for no name, or when its files are gone or damaged."""
@@ -317,6 +333,52 @@ class State:
             cpu_s=time.process_time() - started_s,
         )
 
+    def take_prior(
+        self, prior: Statistics | None, progress: Progress = silent, *, reason: str = "", must_pass: bool = True
+    ) -> Report:
+        """Make a version that begins with what others learnt, or (None) with nothing of theirs, if the gate lets it.
+
+        One's own demonstrations are the same in it; what waits keeps waiting.
+
+        Raises:
+            StatisticsError: It is over other features; nothing was changed. StoreError: Nothing was changed.
+        """
+        started_s = time.process_time()
+        version = self.lineage.current()
+        current = version.number if version is not None else None
+        student = self._of_version(version)
+        if (student.prior.digest if student.prior else "") == (prior.digest if prior else ""):
+            return Report(None, 0, notes=("it is the prior that is used already",) if prior else ("there is none",))
+        student.take_prior(prior)
+        progress("settling", 0, 1)
+        student.renew()
+        progress("settling", 1, 1)
+        self._student = None
+        members = self.lineage.members(current)
+        before = {id: score for id, score in self._scores(current).items() if id in student.ids}
+        made = self.describe(student, members, before.keys(), progress)
+        verdict = self._judged(made, before, (), _tools_of(self.buffer.of(members).values()), current)
+        if verdict is not None:
+            verdict = self._as_good(verdict)
+        if verdict is not None and not verdict.is_promoted and must_pass:
+            return Report(None, 0, verdict=verdict, cpu_s=time.process_time() - started_s)
+        number = self.promote(
+            student, members, made, (), parent=current, reason=reason or _prior_reason(prior), verdict=verdict,
+            cpu_s=time.process_time() - started_s, adapter=self._adapter(),
+        )  # fmt: skip
+        return Report(number, 0, verdict=verdict, cpu_s=time.process_time() - started_s)
+
+    def _scores(self, number: int | None) -> Mapping[str, float]:
+        return self.lineage.samples(number) if number is not None else {}
+
+    @staticmethod
+    def _as_good(verdict: Verdict) -> Verdict:
+        """Where nothing here got worse: a prior is for what was not taught here, which no sample can show."""
+        is_harmless = not any(change.is_worse for change in verdict.changes)
+        if verdict.is_promoted or not is_harmless or verdict.after < verdict.before - gate.ALLOWED_LOSS:
+            return verdict
+        return replace(verdict, is_promoted=True, reason="no task got worse, and others' knowledge is new")
+
     def _before(self, student: Student, fresh: Sequence[Entry], current: int | None) -> dict[str, float]:
         """Scores of the old version: of its own samples as noted, of some new ones as it would have planned them."""
         if current is None:
@@ -406,6 +468,8 @@ class State:
         name = f"student-{secrets.token_hex(4)}"
         student.save(self.path(name))
         record = {**made.record(len(members)), "cpu_s": round(cpu_s, 2)}
+        if student.prior is not None:
+            record["prior"] = prior_file.keep(self.path(""), student.prior)
         if verdict is not None:
             record["gate"] = verdict.to_json()
         if tier_two:
@@ -475,10 +539,11 @@ class State:
             return
         versions = self.lineage.versions()
         trained = list(dict.fromkeys(v.adapter for v in versions if v.adapter))[-_N_ADAPTERS:]
-        named = {*(v.folder for v in versions), *trained, self._adapter()}
+        priors = {str(v.record.get("prior", "")) for v in versions}
+        named = {*(v.folder for v in versions), *trained, self._adapter(), *priors}
         for path in root.iterdir():
             if path.name.startswith(_OWN) and path.name not in named:
-                shutil.rmtree(path, ignore_errors=True)
+                path.unlink(missing_ok=True) if path.is_file() else shutil.rmtree(path, ignore_errors=True)
 
     # ── Going back ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -507,6 +572,7 @@ class State:
         student = self._of_version(self.lineage.current())
         self._student = None
         student.remove(*(id for id in student.ids if have.get(id) != now.get(id) or id in gone))
+        student.take_prior(self.prior_of(target))
         self._teach(student, back, progress)
         self.adopt(student, target.adapter)
         student.renew()
@@ -538,6 +604,12 @@ class State:
 
 def _tools_of(entries: Iterable[Entry]) -> frozenset[str]:
     return frozenset(step.tool for e in entries for step in e.demonstration.plan.steps)
+
+
+def _prior_reason(prior: Statistics | None) -> str:
+    if prior is None:
+        return "began again without what others learnt"
+    return f"began with what {prior.n_edges} devices learnt"
 
 
 def _reason(fresh: Sequence[Entry]) -> str:

@@ -20,6 +20,7 @@ from hearth.types import Context, Demonstration, Effect, Plan, Refusal, Request,
 
 if TYPE_CHECKING:
     from hearth.planning.learned import LearnedPlanner
+    from hearth.planning.statistics import Statistics
 
 _N_TAUGHT_SINCE = 200
 """So many demonstrations taught since the version was made are taken up at once; more wait for `hearth learn`."""
@@ -58,13 +59,16 @@ class StoredPlanner:
         from hearth.planning.learned import LearnedPlanner
         from hearth.planning.student import Student
 
-        rows = self._store.query("SELECT folder, adapter FROM version WHERE folder <> ''")
+        rows = self._store.query(
+            "SELECT folder, adapter, json_extract(record_json, '$.prior') AS prior FROM version WHERE folder <> ''"
+        )
         if not rows:
             raise PlannerError("nothing was learnt yet; run `hearth learn`")
         folder, adapter = self._home / "learned" / rows[0][0], rows[0][1]
         try:
             proposer = self._proposer(self._home / "learned" / adapter, tools) if adapter else None
-            student = Student.load(folder, self._encoder, tools, proposer=proposer)
+            prior = self._prior(self._home / "learned" / rows[0]["prior"]) if rows[0]["prior"] else None
+            student = Student.load(folder, self._encoder, tools, proposer=proposer, prior=prior)
         except HearthError as error:
             raise PlannerError(f"what was learnt cannot be used: {error}; `hearth learn` makes it anew") from error
         known = {row[0] for row in self._store.query("SELECT id FROM demonstration")}
@@ -81,6 +85,14 @@ class StoredPlanner:
             return Pointer.open(folder, tools)
         except HearthError:
             return None  # the student weighs the rest without it
+
+    def _prior(self, path: Path) -> Statistics | None:
+        from hearth.planning import prior_file
+
+        try:
+            return prior_file.read(path)
+        except HearthError:
+            return None  # the student knows then what was taught here, and no more
 
     def _waiting(self) -> list[Demonstration]:
         rows = self._store.query(
