@@ -26,6 +26,7 @@ import contextlib
 import datetime as dt
 import fcntl
 import heapq
+import io
 import json
 import os
 import random
@@ -49,6 +50,7 @@ from typing import Any
 
 import httpx
 
+from hearth import cli
 from hearth.agent import Agent, make_home
 from hearth.edge import joining
 from hearth.edge.link import Link
@@ -159,8 +161,10 @@ class Service:
         return [(id, json.loads(line)["user_request"]) for id, line in rows]
 
     def _hearth(self, *arguments: str) -> str:
-        done = subprocess.run([sys.executable, "-m", "hearth", *arguments], capture_output=True, text=True, check=True)
-        return done.stdout
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said):
+            assert cli.run(list(arguments)) == 0
+        return said.getvalue()
 
 
 # ── A proxy that breaks things ────────────────────────────────────────────────────────────────────────────
@@ -444,8 +448,10 @@ class Worker:
 
     def close(self) -> None:
         assert self.process.stdin is not None
+        assert self.process.stdout is not None
         self.process.stdin.close()
         self.process.wait(10)
+        self.process.stdout.close()
 
 
 # ── The run ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -467,9 +473,11 @@ class Tally:
 class Run:
     """One home, one service, many faults."""
 
-    def __init__(self, folder: Path, seed: int, *, with_namespaces: bool) -> None:
+    def __init__(self, folder: Path, seed: int, *, with_namespaces: bool, home: Path | None = None) -> None:
+        """`home`: made and taught already; left out, one is made."""
         self.lot = random.Random(seed)
         self.folder = folder
+        self.home = home or folder / "home"
         self.tally = Tally()
         self._namespace = Namespace(os.getpid() % 100_000, random.Random(seed)) if with_namespaces else None
         self.has_namespaces = self._namespace is not None and self._namespace.make()
@@ -488,13 +496,14 @@ class Run:
             self.proxy = Proxy((bind, self.service.port), self.lot)
             stack.callback(self.proxy.close)
             self.proxy.on_kill = self.service.kill
-            self.home = self.folder / "home"
             self.url = f"http://{HOST}:{self.proxy.port}"
-            _make_home(self.home, self.url, token)
+            _joined(self.home, self.url, token)
             self.worker = Worker.start(self.home, self.url, TIMEOUT_S)
             stack.callback(self.worker.close)
-            self.far = Worker.start(self.home, f"http://{bind}:{self.service.port}", 4.0)
-            stack.callback(self.far.close)
+            self.far = self.worker
+            if space is not None:
+                self.far = Worker.start(self.home, f"http://{bind}:{self.service.port}", 4.0)
+                stack.callback(self.far.close)
             self.agent = _agent(self.home)
             stack.callback(self.agent.close)
             self.statuses = {text: self._status(text) for text in REQUESTS}
@@ -620,8 +629,9 @@ class Run:
         }
 
 
-def _make_home(home: Path, url: str, token: str) -> None:
-    make_home(home, {"name": "Mara", "email": "", "time_zone": "Europe/Berlin", "country": "DE"})
+def _joined(home: Path, url: str, token: str) -> None:
+    if not home.exists():
+        make_home(home, {"name": "Mara", "email": "", "time_zone": "Europe/Berlin", "country": "DE"})
     with (home / "hearth.toml").open("a") as file:
         file.write("\n[policy.add_note]\nruling = 'allow'\n\n[edge]\nteaches = true\ntimeout_s = 2\n")
     text = (home / "hearth.toml").read_text().replace("allow = []", f"allow = ['{HOST}']", 1)

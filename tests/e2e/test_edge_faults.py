@@ -1,0 +1,47 @@
+"""The harness of `benchmarks.edge_faults` on a few faults of each kind, with a fixed seed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from benchmarks import edge_faults
+
+
+@pytest.mark.slow
+def test_whatever_breaks_requests_are_answered_and_demonstrations_arrive_once(tmp_path: Path, home: Path) -> None:
+    with edge_faults.Run(tmp_path, 5, with_namespaces=False, home=home) as run:
+        every = [kind for kind in edge_faults.SHARES if kind not in edge_faults.NAMESPACE_FAULTS]
+        for kind in [*every, "edge killed", "edge killed", "disk full", "disk full", "answer lost", "request twice"]:
+            run.fault(kind)
+        healed = run.heal()
+    tally = run.tally
+    assert tally.problems == []
+    assert tally.n_answered == tally.n_asked > 15
+    assert sum(tally.n_faults.values()) >= 18, tally.n_faults
+    assert healed["n_demonstrations"] == tally.n_learnt > 10
+    assert tally.n_known > 0, "an answer was lost after its effect"
+    assert (healed["n_lost"], healed["n_doubled"], healed["n_strange"]) == (0, 0, 0)
+    assert healed["in_order"]
+    assert healed["n_dead_letters"] == 0
+    assert healed["n_entries_with_a_name"] == 0
+    assert healed["ledger_is_whole"]
+
+
+def test_runs_are_added_up() -> None:
+    one = {"seed": 1, "n_faults": 3, "by_kind": {"a": 3}, "slowest_request_ms": 9.0, "in_order": True, "problems": []}
+    two = {
+        "seed": 2,
+        "n_faults": 4,
+        "by_kind": {"b": 4},
+        "slowest_request_ms": 2.0,
+        "in_order": False,
+        "problems": ["x"],
+    }
+    assert edge_faults.together([one, two]) == {
+        "n_faults": 7,
+        "by_kind": {"a": 3, "b": 4},
+        "slowest_request_ms": 9.0,
+        "in_order": False,
+        "problems": ["x"],
+    }
