@@ -47,6 +47,7 @@ from hearth.models.encoder import MiniLMEncoder
 from hearth.plan_format import read_demonstrations
 from hearth.planning.cascade import Cascade, cascade_of
 from hearth.planning.check import check_plan
+from hearth.planning.general import ASK_CLOUD, asked_of_cloud
 from hearth.planning.recall import OWNERS_WORD, RecallPlanner
 from hearth.planning.referring import read_after, with_record
 from hearth.planning.remembering import asked_of_memory, told_to_memory
@@ -177,7 +178,7 @@ class Agent:
                 results = self.executor.run(episode_id, plan, self.tools.specs, request.now, done=results)
 
         answer = compose(plan, refusal, ruling, results, self.tools.specs, request.now)
-        if self.model is not None and _words_answers(self.model, self.settings):
+        if self.model is not None and _words_answers(self.model, self.settings, plan):
             answer = reword(answer, request.text, self.model, results)
         episode = Episode(
             id=episode_id,
@@ -214,7 +215,7 @@ class Agent:
             finally:
                 settled = found if isinstance(found, Plan) else None
                 self.monitor.foreseen = ahead.settle(settled) if ahead is not None else None
-            found = self._of_memory(request, found, context, tools) or found
+            found = self._of_memory(request, found, context, tools) or asked_of_cloud(request, found, tools) or found
             return with_record(found, request.record, tools) if isinstance(found, Plan) else found
         except PlannerError as error:
             return Refusal("out_of_scope", f"I could not plan this: {error}")
@@ -483,7 +484,7 @@ class Agent:
         with ExitStack() as stack:
             stack.enter_context(HomeLock(home))
             store = stack.enter_context(Store.open(home / "hearth.db"))
-            tools = load_tools(home, extra_tools)
+            tools = load_tools(home, (*extra_tools, *_cloud_answers(settings, home, store, environ)))
             policy = Policy.of(settings, tools.specs, str(home / "hearth.toml"))
             egress = Egress.from_settings(settings, store, clock)
             encoder = encoder or MiniLMEncoder.open(config.cache_folder(environ))
@@ -539,8 +540,21 @@ def _cloud(
     return teacher
 
 
-def _words_answers(model: LanguageModel, settings: Settings) -> bool:
+def _cloud_answers(settings: Settings, home: Path, store: Store, environ: Mapping[str, str]) -> tuple[Tool, ...]:
+    """The tool that asks the cloud this home joined, where the owner lets it answer."""
+    if not settings.edge.answers:
+        return ()
+    from hearth.edge.asking import answering_tool  # as above
+
+    found = answering_tool(store, home, settings, environ)
+    return () if found is None else (found,)
+
+
+def _words_answers(model: LanguageModel, settings: Settings, plan: Plan | None) -> bool:
+    """Never an answer that joins what is held true of the owner: no mask hides what one is allergic to."""
     chosen = settings.models.language
+    if plan is not None and any(step.tool == ASK_CLOUD for step in plan.steps):
+        return False
     return chosen is not None and chosen.answers and not getattr(model, "writes_plans", False)
 
 

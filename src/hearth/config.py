@@ -457,6 +457,9 @@ class Edge(_Table):
     """What `hearth edge sync` sends without asking you: masked `demonstrations`, `statistics` of the student."""
     take: tuple[Taken, ...] = ()
     """What `hearth edge sync` fetches: the merged `prior`, an `adapter`. It is applied by `hearth learn` alone."""
+    answers: bool = Field(default=False, strict=True)
+    """Questions of general knowledge that no tool serves are asked of the cloud: masked, and without what tells of
+    health. What it proposes is joined here with what is held true of you."""
     timeout_s: float = Field(default=20.0, gt=0)
     """How long one answer of the cloud may take."""
     waiting: int = Field(default=10_000, ge=10)

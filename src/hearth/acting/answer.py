@@ -274,9 +274,21 @@ def _evidence(
         for record in records[:MAX_LISTED]:
             if record is None:
                 continue
+            if rests := _rests_on(record):
+                found += [
+                    Evidence(result.step, text[:MAX_EVIDENCE_CHARS], f"{spec.name}: {source}") for source, text in rests
+                ]
+                continue
             text = _record(spec, record, now)[:MAX_EVIDENCE_CHARS]
             found.append(Evidence(result.step, text, f"{spec.name}: {_name_of(record)}".rstrip(": ")))
     return tuple(found)
+
+
+def _rests_on(record: Plain) -> list[tuple[str, str]]:
+    """What a record says itself that it rests on: source and words (`rests_on` of `edge.asking`)."""
+    parts = record.get("rests_on") if isinstance(record, dict) else None
+    found = [one for one in parts if isinstance(one, dict)] if isinstance(parts, list) else []
+    return [(str(one.get("source", "")), str(one.get("text", ""))) for one in found]
 
 
 def _name_of(record: Plain) -> str:

@@ -3,8 +3,8 @@ it came from.
 
 Nothing here sends or stores; `outgoing` says what of a question may leave. The rules (`RULES`) are tried in order on
 each thing that was proposed; the first that leaves it out decides, the others move it up or down. Facts of health are
-strict: what holds an allergen, or usually does, is left out unless it is said to be free of it; where nobody said what is
-in it, that is said, and it comes last; where nobody declared its allergens, that is said, too. The cloud is told to
+strict: what holds an allergen, or usually does, is left out unless it is said to be free of it; where nobody said what
+is in it, that is said, and it comes last; where nobody declared its allergens, that is said, too. The cloud is told to
 declare them of every food, whoever asks. Preferences, place and time only move things.
 
 Covered: allergies, diets, conditions, what is avoided, liked and disliked, of the owner and of those the question
