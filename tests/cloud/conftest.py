@@ -138,7 +138,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     folder = request.getfixturevalue("postgres")
     name = f"t{next(_numbers)}"
     with psycopg.connect(f"host={folder} user=hearth dbname=postgres", autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")  # type: ignore[call-overload]
+        connection.execute(f"CREATE DATABASE {name}")
     return f"postgresql://hearth@/{name}?host={folder}"
 
 

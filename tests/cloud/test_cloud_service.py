@@ -29,7 +29,7 @@ TOOLS: list[dict[str, Any]] = [
     {"id": "find_video", "desc": "Find a video.", "parameters": [{"name": "room", "type": "text"}]},
     {"id": "lamp", "desc": "Switch a lamp.", "parameters": []},
 ]
-LINE = {
+LINE: dict[str, Any] = {
     "id": "d1",
     "user_request": "find the video of the kitchen",
     "task_steps": ["find it"],
@@ -349,7 +349,7 @@ def test_only_a_token_that_holds_is_let_in(serve: Serve) -> None:
     served = serve()
     good = served.token()
     for bad in ("", "hearth_" + "A" * 43, good[:-1], good + "x", "x" * 10_000, "naïve"):
-        headers = {"Authorization": f"Bearer {bad}".encode()} if bad else {}
+        headers = {b"Authorization": f"Bearer {bad}".encode()} if bad else {}
         with served.client() as client:
             answer = client.get("/v1/tasks", headers=headers)
         assert (answer.status_code, code(answer)) == (401, "token")
