@@ -304,7 +304,7 @@ def test_a_full_disk_is_said_and_leaves_what_was_there(folder: Path, run: Run, m
     assert run("job_single.yaml")[0] == 0
     before = (folder / "workspace/single/rank/all_rank.csv").read_bytes()
 
-    def full(path: Path, data: bytes) -> None:
+    def full(path: Path, data: bytes, *, is_lasting: bool = True) -> None:
         raise StoreFullError(f"cannot write {str(path)!r}: No space left on device; it is as before")
 
     monkeypatch.setattr(record, "write_bytes", full)

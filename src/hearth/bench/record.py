@@ -111,19 +111,26 @@ def check_writable(path: Path) -> None:
         raise RequestError(f"cannot write {str(path)!r}: the folder may not be written to")
 
 
-def write_json(path: Path, document: Mapping[str, object]) -> None:
-    """Write a result. Raises: StoreError, StoreFullError (the file is as before)."""
-    write_bytes(path, (json.dumps(document, ensure_ascii=False, indent=2) + "\n").encode())
+def write_json(path: Path, document: Mapping[str, object], *, is_lasting: bool = True) -> None:
+    """Write a result; see `write_bytes`. Raises: StoreError, StoreFullError (the file is as before)."""
+    write_bytes(path, (json.dumps(document, ensure_ascii=False, indent=2) + "\n").encode(), is_lasting=is_lasting)
 
 
-def write_bytes(path: Path, data: bytes) -> None:
-    """Replace a file at once. Raises: StoreError, StoreFullError (the file is as before)."""
+def write_bytes(path: Path, data: bytes, *, is_lasting: bool = True) -> None:
+    """Replace a file at once.
+
+    Args:
+        is_lasting: Wait until the disk has it, for what a power cut must not take; not for what is soon written anew.
+    Raises:
+        StoreError, StoreFullError: The file is as before.
+    """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with temporary.open("wb") as file:
             file.write(data)
             file.flush()
-            os.fsync(file.fileno())
+            if is_lasting:
+                os.fsync(file.fileno())
         temporary.replace(path)
     except OSError as error:
         temporary.unlink(missing_ok=True)

@@ -41,6 +41,8 @@ class Ran:
     """What went wrong in cases that are done."""
     absent: dict[str, str] = field(default_factory=dict)
     """Metrics of the job that this machine cannot measure, and why."""
+    n_ranked: int = 0
+    """Cases of which the ranking on disk knows."""
     n_resumed: int = 0
     was_stopped: bool = False
     selected: Path | None = None
@@ -89,7 +91,8 @@ def run_job(job: Job, checked: Checked, engine: Engine, *, seed: int, resumes: b
         for case in waiting:
             if _key(case) not in ran.failed and case.number not in ran.by_number:
                 _take(job, case, Event(case, has_ended=True, fault="it was not run"), ran)
-    _save(job, ran)
+    if len(ran.rows) > ran.n_ranked:  # one that was done while it was being ended
+        _save(job, ran)
     record.finish(ran)
     return ran
 
@@ -149,6 +152,7 @@ def _save(job: Job, ran: Ran) -> None:
         with _locked(job.workspace):
             metrics = [metric.name for metric in job.env.metrics]
             ran.selected = save_rank(job.workspace / "rank", ran.rows, metrics, job.rank)
+        ran.n_ranked = len(ran.rows)
 
 
 @contextlib.contextmanager
@@ -182,7 +186,7 @@ def _make(folder: Path, document: Mapping[str, Any]) -> None:
     except OSError as error:
         kind = StoreFullError if error.errno in (28, 122) else StoreError
         raise kind(f"cannot make {str(folder)!r}: {error.strerror}; choose another --workspace") from None
-    write_json(folder / "case.json", document)
+    write_json(folder / "case.json", document, is_lasting=False)  # half of it: the case counts as never begun
 
 
 def _earlier(workspace: Path) -> dict[str, list[tuple[Path, bool]]]:
@@ -244,12 +248,12 @@ class _RunRecord:
                 for c in self._cases
             ],
         }
-        self._write(self._document)
+        self._write(self._document, is_lasting=False)  # written anew when the run ends
 
-    def _write(self, document: Mapping[str, Any]) -> None:
+    def _write(self, document: Mapping[str, Any], *, is_lasting: bool = True) -> None:
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            write_json(self._path, document)
+            write_json(self._path, document, is_lasting=is_lasting)
         except (StoreError, OSError) as error:
             self._fault = error if isinstance(error, StoreError) else StoreError(f"cannot write {self._path}: {error}")
 
