@@ -86,7 +86,7 @@ def run(
     home = invocation.home
     pieces = [
         Piece(("edge", "sync"), sync_every, needs_file=token_file(home)),
-        Piece(("memory", "tend"), tend_every),
+        Piece(("memory", "tend"), tend_every, needs_file=home / "hearth.db"),
         Piece(("learn", "--fast"), learn_every, needs_quiet=True, may_be=(0, 1, 6)),
     ]
     file = _health_file(invocation, health_file)
@@ -109,9 +109,10 @@ def run(
         if not makes_home:
             raise ConfigError(f"no home in {str(home)!r}; make one with `hearth init`, or give --init")
         first = Runner(home, [Piece(("init",), 1.0)], file, say=say, stop=runner.stop)
-        if not first.run(once=True):
+        if not first.run(once=True) and not runner.stop.is_set():
             raise ConfigError(f"no home could be made in {str(home)!r}; what `hearth init` said is above")
-    return 0 if runner.run(once=once) else 1
+    is_well = runner.run(once=once)
+    return 0 if is_well or runner.stop.is_set() else 1
 
 
 @click.command()

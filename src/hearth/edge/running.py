@@ -104,6 +104,9 @@ class Runner:
     command: tuple[str, ...] = (sys.executable, "-m", "hearth")
     stop: threading.Event = field(default_factory=threading.Event)
     _touched: Mapping[str, int] = field(default_factory=dict)
+    """When the database was written last, as far as the loop knows."""
+    _others_s: float = 0.0
+    """When somebody else wrote to it last."""
 
     def run(self, *, once: bool = False) -> bool:
         """Run what is due, until `stop` is set; with `once`, each piece once, in order.
@@ -141,6 +144,7 @@ class Runner:
 
     def _ran(self, piece: Piece, due: Sequence[_Due]) -> Ran:
         """Run one piece to its end, writing the health file meanwhile."""
+        self._note_others()
         at, started_s = dt.datetime.now(dt.UTC), time.monotonic()
         line = [*self.command, "--home", str(self.home), *piece.arguments]
         try:
@@ -201,11 +205,15 @@ class Runner:
 
     def _is_quiet(self) -> bool:
         """Whether nobody but the loop has written to the home's database for a while."""
+        self._note_others()
+        return abs(time.time() - self._others_s) >= self.times.quiet_s
+
+    def _note_others(self) -> None:
+        """What was written since the loop's own last piece was somebody else's."""
         now = self._stamps()
-        if now == self._touched:
-            return True
-        newest_s = max(now.values(), default=0) / 1e9
-        return abs(time.time() - newest_s) >= self.times.quiet_s
+        if now != self._touched:
+            self._others_s = max(now.values(), default=0) / 1e9
+            self._touched = now
 
     def _write(self, state: str, due: Sequence[_Due]) -> None:
         document = {
