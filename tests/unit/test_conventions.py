@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hearth.planning.conventions import Conventions, is_fixed
+from hearth.planning.conventions import Conventions
+from hearth.planning.phrases import is_fixed
 from hearth.planning.templates import template_of
 from hearth.planning.recall import RecallPlanner
 from hearth.registry import load_tools
@@ -36,7 +37,7 @@ def taught(request: str, *steps: Step, source: str = "owner") -> Demonstration:
 
 def tools_of(conventions: Conventions, text: str) -> list[str]:
     found = conventions.meant(text)
-    return [step.tool for step in found[0].steps] if found else []
+    return [step.tool for step in found.plan.steps] if found else []
 
 
 NIGHT = [taught("gn", LAMP, DOOR), taught("goodnight then", LAMP, DOOR), taught("ok goodnight, house", LAMP, DOOR)]

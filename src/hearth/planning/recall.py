@@ -8,7 +8,6 @@ English.
 
 from __future__ import annotations
 
-import datetime as dt
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -25,7 +24,7 @@ from hearth.planning.conventions import CONFIDENCE, OWNERS, Conventions
 from hearth.planning.lessons import tokens_of
 from hearth.planning.manners import Manners
 from hearth.planning.offered import Offered
-from hearth.planning.proposing import Part, Proposal, joined, rests_on_unserved
+from hearth.planning.proposing import Part, Proposal, joined, rests_on_unserved, shifted
 from hearth.planning.questions import question_about
 from hearth.planning.readable import why_unreadable
 from hearth.planning.remembered import Remembered
@@ -51,6 +50,10 @@ OWNERS_WORD = "owner"
 """In the place of the planner's name: the owner taught this refusal, and no other planner is asked."""
 _LEAST_CONFIDENCE: dict[Effect, float] = {"none": 0.35, "change": 0.5, "send": 0.6}
 """A plan less sure than this is not proposed; the more a step does, the surer it must be."""
+
+
+_SURE_BESIDE = 0.6
+"""A plan for what is said beside the owner's own words must be as sure as that."""
 
 
 class RecallPlanner:
@@ -102,9 +105,12 @@ class RecallPlanner:
             return Refusal("unreadable", reason, planner=self.name)
         if not tools:
             return Refusal("out_of_scope", "I can't do that: no tools are installed.", planner=self.name)
+        known = self._meant(request, context, tools)
+        return known if known is not None else self._recalled(request, context, tools)
+
+    def _recalled(self, request: Request, context: Context, tools: Mapping[str, ToolSpec]) -> Plan | Refusal:
+        """The plan that the most alike demonstrations suggest."""
         text = request.text
-        if (known := self._meant(text, request.now, tools)) is not None:
-            return known
         offered = self._offers(tools)
         slots = find_slots(text, request.now, _without_things(context))
         parts = clauses(text, slots)
@@ -119,19 +125,31 @@ class RecallPlanner:
         proposal = Proposal(ballot, units, offered, manners, self._remembered.likeness)
         return self._answered(proposal.parts(), offered)
 
-    def _meant(self, text: str, now: dt.datetime, tools: Mapping[str, ToolSpec]) -> Plan | None:
-        """What the owner taught these words to stand for."""
-        found = self._own_words(tools).meant(text, now)
-        if found is None:
-            return None
-        plan, id = found
-        if any(_names_a_record(step, tools) for step in plan.steps):
+    def _meant(self, request: Request, context: Context, tools: Mapping[str, ToolSpec]) -> Plan | None:
+        """What the owner taught these words to stand for, with what else is asked for beside them."""
+        found = self._own_words(tools).meant(request.text, request.now)
+        if found is None or any(_names_a_record(step, tools) for step in found.plan.steps):
             return None  # the record of that day: "cancel the second one" means another today
-        said = tuple(replace(step, text=step.text or text) for step in plan.steps)
+        steps = tuple(replace(step, text=step.text or request.text) for step in found.plan.steps)
+        plan = Plan(steps, confidence=CONFIDENCE, planner=self.name, rests_on=(found.id,))
+        for text, is_before in ((found.before, True), (found.after, False)):
+            other = self._beside(text, request, context, tools)
+            if other is not None:
+                plan = _one_after_another(other, plan) if is_before else _one_after_another(plan, other)
+        if found.is_asked and len(plan.steps) == len(steps):
+            return None  # what is asked for beside the phrase is not understood
         try:
-            return check_plan(Plan(said, confidence=CONFIDENCE, planner=self.name, rests_on=(id,)), tools)
+            return check_plan(plan, tools)
         except PlanError:  # its tools are not there, or no longer the same
             return None
+
+    def _beside(self, text: str, request: Request, context: Context, tools: Mapping[str, ToolSpec]) -> Plan | None:
+        """The plan for what is said beside the owner's own words; None when nothing sure can be made of it."""
+        if not re.search(r"\w", text):
+            return None
+        answer = self._recalled(replace(request, text=text.strip(" ,;.")), context, tools)
+        is_sure = isinstance(answer, Plan) and not answer.unserved and answer.confidence >= _SURE_BESIDE
+        return answer if isinstance(answer, Plan) and is_sure else None
 
     # ── What is derived from memory ───────────────────────────────────────────────────────────────────────
 
@@ -194,6 +212,13 @@ class RecallPlanner:
             return check_plan(plan, offered.tools)
         except PlanError:  # a remembered plan that no longer fits the tools
             return Refusal("out_of_scope", _UNSURE, offer=offer, planner=self.name)
+
+
+def _one_after_another(first: Plan, second: Plan) -> Plan:
+    """Both plans as one, as sure as the less sure of them."""
+    steps = (*first.steps, *shifted(second.steps, len(first.steps)))
+    rests_on = tuple(dict.fromkeys((*first.rests_on, *second.rests_on)))
+    return replace(first, steps=steps, rests_on=rests_on, confidence=min(first.confidence, second.confidence))
 
 
 def _names_a_record(step: Step, tools: Mapping[str, ToolSpec]) -> bool:
