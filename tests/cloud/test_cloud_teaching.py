@@ -130,7 +130,7 @@ def test_a_student_without_its_sums_plans_the_same_and_can_learn_on() -> None:
     more = demonstration_from_json({"id": "new", "user_request": "show it", "task_nodes": [{"task": "show"}]})
     whole.learn([more])
     bare.learn([more])
-    assert bare.difference(whole) == 0
+    assert bare.difference(whole) < 1e-12
 
 
 def put_prior(storage: Storage, serial: int, taught: Student) -> None:
@@ -154,7 +154,7 @@ def test_the_newest_prior_is_taken_up_while_it_serves(small_storage: Storage, cl
     put_prior(small_storage, 1, student())
     clock.wait(31)
     (first,) = teacher.plans([ask("switch the lamp on")])
-    assert tools_of(first) == ["lamp_on"]
+    assert "lamp_on" in tools_of(first)
     assert first.teacher == teacher.name == "merged prior 1"
     more = student()
     more.learn([demonstration_from_json({"id": "n", "user_request": "show it", "task_nodes": [{"task": "show"}]})])
