@@ -493,6 +493,12 @@ MIGRATIONS: tuple[str, ...] = (
         manifest_json TEXT NOT NULL,
         at TEXT NOT NULL
     );
+    CREATE TABLE statistics_given (
+        id TEXT NOT NULL,
+        digest TEXT NOT NULL,
+        at TEXT NOT NULL,
+        PRIMARY KEY (id, digest)
+    );
     CREATE TABLE outbox (
         number INTEGER PRIMARY KEY,
         kind TEXT NOT NULL,

@@ -459,7 +459,10 @@ def _fetched(
     for kind in dict.fromkeys(kinds):
         fault, sha256 = "", ""
         try:
-            taken = fetch(link, store, home, kind, joined.public_key, lambda: _now(settings))  # type: ignore[arg-type]
+            taken = fetch(
+                *(link, store, home, kind, joined.public_key, lambda: _now(settings)),  # type: ignore[arg-type]
+                profile=settings.edge.profile,
+            )
             sha256 = taken.manifest.sha256 if taken is not None else ""
         except (errors.LinkError, errors.WireError) as error:
             fault = str(error)

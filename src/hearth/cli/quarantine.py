@@ -10,6 +10,7 @@ import click
 
 from hearth.cli.invocation import as_json, print_json
 from hearth.cli.learning import folder_of, learn, opened_state, opened_store, state_option
+from hearth.cli.prior import prior
 from hearth.terminal import clean, short
 
 
@@ -118,3 +119,4 @@ def drop(ctx: click.Context, id: str, state_folder: Path | None) -> None:
 
 
 learn.add_command(quarantine)
+learn.add_command(prior)

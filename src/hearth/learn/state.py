@@ -22,6 +22,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from hearth.config import read_settings
 from hearth.errors import RegistryError, StatisticsError, StoreError
 from hearth.learn import buffer as rows
 from hearth.learn import gate, second
@@ -39,6 +40,7 @@ from hearth.learn.tasks import (
 )
 from hearth.plan_format import read_graph, read_tools, tool_to_json
 from hearth.planning import prior_file
+from hearth.planning.profiles import PROFILES
 from hearth.planning.statistics import Statistics
 from hearth.planning.student import Student, StudentOptions
 from hearth.protocols import Encoder, Proposer
@@ -136,6 +138,9 @@ class State:
                 stack.enter_context(HomeLock(folder))
                 store = stack.enter_context(Store.open(folder / "hearth.db"))
             is_home = (folder / "hearth.toml").exists()
+            if options is None and is_home:
+                profile = read_settings(folder / "hearth.toml").learning.profile
+                options = PROFILES[profile] if profile != "large" else None
             kept = read_tools(folder / "tools.json") if (folder / "tools.json").exists() else {}
             if not is_home and tools is not None:
                 kept = dict(tools)
