@@ -49,7 +49,7 @@ class Fleet:
 
     @cached_property
     def personas(self) -> dict[str, Persona]:
-        return {owner: Persona(owner) for owner in OWNERS}
+        return {owner: Persona(owner, self.settings.habit.n_variants) for owner in OWNERS}
 
     def open(self, *, resumes: bool) -> None:
         """Make the folder ready.

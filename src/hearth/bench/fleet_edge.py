@@ -25,7 +25,7 @@ from hearth.bench.suites.q2a import is_same
 from hearth.models.heads import Heads
 from hearth.plan_format import plan_to_json
 from hearth.planning.reading import ReadingOptions
-from hearth.planning.repeating import SIGNS, Repeat, Repeats, values_of
+from hearth.planning.repeating import WEIGHTS, Repeat, Repeats, values_of
 from hearth.planning.taught import targets_of
 from hearth.types import Argument, Demonstration, Plan, Ref, Step
 from hearth.wire import PlanAsked, PlanGiven, Refused
@@ -60,7 +60,7 @@ class Cloud:
 
     sure: float = 0.9
     """A plan at least this sure runs without asking."""
-    compared_share: float = 0.02
+    compared_share: float = 0.01
     """Of the sure plans: put to the teacher by lot."""
     corrected_share: float = 0.5
     """Of the wrong plans that ran: corrected by the owner."""
@@ -115,6 +115,8 @@ class Texts:
         return row
 
 
+_HOPELESS = 0.03
+"""A plan less sure than this gives way to the likeliest tools without arguments."""
 _ALIKE = 0.7
 """Likeness from which on a plan that was wrong for a request takes its demonstrations with it."""
 
@@ -146,7 +148,7 @@ class Pupil:
         vector = self._texts.vector(text)
         found = self.repeats.propose(text, vector, asked.now, lambda plan: _soft_f1(wanted, tools_of(plan)), cosines)
         best = found[0] if found else None
-        if self._has_prior and wanted and (best is None or best.sureness < 0.1):
+        if self._has_prior and wanted and (best is None or best.sureness < _HOPELESS):
             bare = max(self._sequences, key=lambda tools: (_soft_f1(wanted, tools), tools))
             if best is None or _soft_f1(wanted, bare) > _soft_f1(wanted, tools_of(best.plan)):
                 return Repeat(Plan(tuple(Step(tool) for tool in bare)), "", 0.0, _NO_SIGNS)
@@ -214,7 +216,8 @@ def _soft_f1(wanted: Mapping[str, float], tools: Sequence_) -> float:
     return 2 * sum(wanted.get(tool, 0.0) for tool in mine) / whole if whole else 0.0
 
 
-_NO_SIGNS = np.array([-1e3] + [0.0] * (len(SIGNS) - 1))
+_NO_SIGNS = -WEIGHTS * (50 / float(WEIGHTS @ WEIGHTS))
+"""Of a plan without arguments: it is never sure."""
 
 
 # ── The teacher ───────────────────────────────────────────────────────────────────────────────────────────

@@ -110,8 +110,8 @@ class Asked:
 class Persona:
     """One of Q2A's owners: world, kinds of requests, and instructions kept for what was never taught."""
 
-    def __init__(self, owner: str) -> None:
-        self.owner = owner
+    def __init__(self, owner: str, n_variants: int = N_VARIANTS) -> None:
+        self.owner, self.n_variants = owner, n_variants
         self.world: World = read_world(owner)
         self.zone: ZoneInfo = self.world.zone
         samples = [one for one in read_owner(owner) if not one.follows]
@@ -141,7 +141,7 @@ class Persona:
             kind = _kind_of(sample)
             fixed = self._canonical[self._phase(sample)] if sample.convention else frozenset[str]()
             found = [Wording(sample, kind, 0, sample.request.text, sample.plan)]
-            for variant in range(1, N_VARIANTS):
+            for variant in range(1, self.n_variants):
                 text, plan = said_otherwise(sample, variant, self._pools, fixed)
                 if all(text != one.text for one in found):
                     found.append(Wording(sample, kind, variant, text, plan))
@@ -224,6 +224,7 @@ class Habit:
     """Of Zipf's law over an owner's kinds of requests."""
     own_meanings: bool = True
     """False: all owners of a persona mean the same by their phrases."""
+    n_variants: int = N_VARIANTS
 
 
 def owner_of(number: int, habit: Habit) -> Owner:
@@ -246,7 +247,7 @@ def life_of(owner: Owner, persona: Persona, habit: Habit, tools: frozenset[str] 
     places = rng.permutation(len(kinds))
     frequent = np.array([len(kind.samples) if kind.is_convention else 1.0 for kind in kinds])
     weights = frequent / (1.0 + places) ** habit.exponent
-    favourite = rng.integers(0, N_VARIANTS, size=len(kinds))
+    favourite = rng.integers(0, persona.n_variants, size=len(kinds))
     done: set[str] = set()
     for day in range(habit.n_days):
         date = FIRST_DAY + dt.timedelta(days=day)

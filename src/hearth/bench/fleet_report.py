@@ -105,7 +105,7 @@ def _way(one: Lived, settings: Settings) -> dict[str, Json]:
     }
     if one.way == "shared":
         found["never_taught_by_day"] = [
-            {"day": day + 1, **_probed(row)} for day, row in enumerate(one.probed) if not np.isnan(row[0])
+            {"day": day + 1, **_probed(row)} for day, row in enumerate(one.probed) if row[0] > 0
         ]
     else:
         rows = [np.nansum(one.probed[:, k], axis=0) for k in range(len(CHECKPOINTS))]

@@ -116,11 +116,12 @@ def simulate(
 
 
 def _write(made: Fleet, out: Path) -> None:
+    from hearth.bench.fleet_parts import parts_of
     from hearth.bench.fleet_pictures import fleet_html, fleet_png
     from hearth.bench.fleet_report import Lived, csv_of, lines, summary, with_origin
     from hearth.bench.record import write_bytes, write_json
 
-    lived = [Lived(made, way) for way in made.ways]
+    lived = [Lived(made, way) for way in made.ways if parts_of(made.settings, way)]
     document = with_origin(summary(made, lived), lived)
     table = lines(document)
     picture = fleet_png(document)

@@ -410,6 +410,8 @@ def _fit(one: _Taught, said: _Said, own: Sequence[float], now: dt.datetime) -> _
             if k in partner:
                 kept += weight
                 covered.add(partner[k])
+    if not framed:  # every word of it is a value: it is like what says some of them
+        framed, kept = sum(own), sum(own[k] for k in partner)
     changes: dict[str, Argument] = {}
     n_unfilled = 0
     for a, b, value in one.slots:

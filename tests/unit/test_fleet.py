@@ -1,0 +1,338 @@
+"""A simulated fleet of four edges and three days: the same each time, however it is run; what is measured was not taught."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from hearth.bench.fleet import Fleet, simulate
+from hearth.bench.fleet_edge import DEVICES, MEASURES, Cloud, Prior, Pupil, Texts, blank_heads, judged, taught
+from hearth.bench.fleet_habits import FIRST_DAY, Habit, Persona, life_of, owner_of, probes_of
+from hearth.bench.fleet_parts import WAYS, Part, Settings, is_newcomer, parts_of, prior_of, run_part
+from hearth.bench.fleet_pictures import fleet_html, fleet_png
+from hearth.bench.fleet_report import Lived, csv_of, lines, summary
+from hearth.bench.q2a import OWNERS, split_of
+from hearth.cli.fleet import fleet as command
+from hearth.errors import MissingExtraError, RequestError
+from hearth.models.encoder import TokenVectors
+from hearth.planning.check import check_plan
+from hearth.types import Plan, Step
+
+
+class Letters:
+    """An encoder of letters in threes; no model."""
+
+    name, dim = "letters", 24
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        return np.array([self._of(text) for text in texts], dtype=np.float32)
+
+    def _of(self, text: str) -> np.ndarray:
+        row = np.zeros(self.dim, dtype=np.float32)
+        for k in range(len(text) - 2):
+            row[hashlib.sha256(text[k : k + 3].lower().encode()).digest()[0] % self.dim] += 1
+        return row / max(float(np.linalg.norm(row)), 1e-9)
+
+    def encode_tokens(self, texts: Sequence[str]) -> list[TokenVectors]:
+        found = []
+        for text in texts:
+            whole = self._of(text)
+            found.append(TokenVectors(whole, whole[None], np.array([[0, len(text)]], np.int32), np.ones(1, np.float32)))
+        return found
+
+
+SMALL = Settings(4, Habit(seed=3, n_days=3, requests_a_day=5.0, n_variants=4))
+NEWCOMERS = Settings(24, Habit(seed=3, n_days=2, requests_a_day=3.0, n_variants=4), n_probed=3)
+
+
+@pytest.fixture(scope="module")
+def personas() -> dict[str, Persona]:
+    return {owner: Persona(owner, 4) for owner in OWNERS}
+
+
+@pytest.fixture(scope="module")
+def texts_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Texts read once for all tests here."""
+    folder = tmp_path_factory.mktemp("fleet")
+    Fleet(SMALL, folder).read_texts(Letters())
+    return folder / "texts"
+
+
+@pytest.fixture
+def made(tmp_path: Path, texts_folder: Path, personas: dict[str, Persona]) -> Fleet:
+    return of(tmp_path / "a", texts_folder, personas)
+
+
+def of(folder: Path, texts: Path, personas: dict[str, Persona], settings: Settings = SMALL) -> Fleet:
+    folder.mkdir()
+    (folder / "texts").symlink_to(texts)
+    found = Fleet(settings, folder)
+    found.__dict__["personas"] = personas
+    found.open(resumes=True)
+    return found
+
+
+def document_of(one: Fleet) -> str:
+    return json.dumps(
+        summary(one, [Lived(one, way) for way in one.ways if parts_of(one.settings, way)]), sort_keys=True
+    )
+
+
+# ── Habits ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_nothing_of_the_split_test_or_dev_is_ever_asked_or_taught(personas: dict[str, Persona]) -> None:
+    for persona in personas.values():
+        asked = {sample.id for kind in persona.kinds for sample in kind.samples}
+        assert {split_of(id) for id in asked} == {"stream"}
+        assert {split_of(one.id) for one in persona.probes} == {"test"}
+        said = {w.text for kind in persona.kinds for sample in kind.samples for w in persona.wordings(sample)}
+        assert said.isdisjoint(probe.request.text for probe in persona.probes)
+
+
+def test_a_life_is_the_same_each_time_and_another_for_another_seed(personas: dict[str, Persona]) -> None:
+    def said(edge: int, habit: Habit) -> list[tuple[str, object]]:
+        owner = owner_of(edge, habit)
+        return [(one.wording.id, one.plan) for one in life_of(owner, personas[owner.persona], habit)]
+
+    assert said(1, SMALL.habit) == said(1, SMALL.habit)
+    assert said(1, SMALL.habit) != said(7, SMALL.habit)  # the same persona
+    assert said(1, SMALL.habit) != said(1, Habit(seed=4, n_days=3, requests_a_day=5.0, n_variants=4))
+
+
+def test_every_right_plan_is_well_formed_and_of_its_day(personas: dict[str, Persona]) -> None:
+    habit = Habit(seed=1, n_days=30, requests_a_day=4.0)
+    for edge in range(6):
+        owner = owner_of(edge, habit)
+        persona = personas[owner.persona]
+        for asked in life_of(owner, persona, habit):
+            assert asked.now.date() == FIRST_DAY + dt.timedelta(days=asked.day)
+            if asked.plan is not None:
+                check_plan(asked.plan, persona.world.specs)
+
+
+def test_what_is_asked_once_is_asked_once(personas: dict[str, Persona]) -> None:
+    habit = Habit(seed=1, n_days=30, requests_a_day=20.0)
+    owner = owner_of(0, habit)
+    once = {kind.name for kind in personas[owner.persona].kinds if kind.is_once}
+    asked = [one.kind for one in life_of(owner, personas[owner.persona], habit) if one.kind in once]
+    assert len(asked) == len(set(asked)) > 3
+
+
+def test_owners_of_one_persona_mean_different_things_unless_told_otherwise(personas: dict[str, Persona]) -> None:
+    def meant(edge: int, *, own: bool) -> list[tuple[str, tuple[Step, ...]]]:
+        habit = Habit(seed=1, n_days=30, requests_a_day=8.0, own_meanings=own)
+        owner = owner_of(edge, habit)
+        found = {}
+        for one in probes_of(owner, personas[owner.persona], habit, 0):
+            if one.is_convention and one.plan is not None:
+                found[one.wording.sample.id] = one.plan.steps
+        return sorted(found.items())
+
+    assert meant(2, own=True) != meant(8, own=True)
+    assert meant(2, own=False) == meant(8, own=False)
+
+
+def test_a_value_said_stands_in_the_words_of_every_wording(personas: dict[str, Persona]) -> None:
+    persona = personas["tomas"]
+    sample = next(s for kind in persona.kinds for s in kind.samples if s.request.text.startswith("log: rev C"))
+    ways = persona.wordings(sample)
+    assert len(ways) > 2
+    for way in ways:
+        assert way.plan is not None
+        assert str(way.plan.steps[1].arguments["text"]) in way.text
+    assert len({way.plan.steps[1].arguments["text"] for way in ways if way.plan}) > 1
+
+
+def test_what_a_device_lacks_is_not_asked(personas: dict[str, Persona]) -> None:
+    habit = Habit(seed=1, n_days=10, requests_a_day=8.0)
+    owner = owner_of(0, habit)
+    asked = list(life_of(owner, personas[owner.persona], habit, frozenset({"add_to_list", "find_events"})))
+    used = {step.tool for one in asked if one.plan for step in one.plan.steps}
+    assert used <= {"add_to_list", "find_events"}
+    assert asked
+
+
+# ── One edge ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_teacher_is_wrong_as_often_as_said(personas: dict[str, Persona]) -> None:
+    habit = Habit(seed=1, n_days=30, requests_a_day=20.0)
+    owner = owner_of(3, habit)
+    asked = list(life_of(owner, personas[owner.persona], habit))
+    rng = np.random.Generator(np.random.PCG64(0))
+    assert all(judged(taught(one, rng, 0.0), one).exact for one in asked)
+    wrong = [not judged(taught(one, rng, 0.2), one).exact for one in asked]
+    assert 0.15 < np.mean(wrong) < 0.25
+
+
+def test_merged_statistics_equal_those_of_learning_at_once(texts_folder: Path, personas: dict[str, Persona]) -> None:
+    texts = of(texts_folder.parent / "m", texts_folder, personas).read_texts(Letters())
+    device = DEVICES[0]
+    lessons = [(k, ("find_mail", "read_mail") if k % 2 else ("turn_on",)) for k in range(40)]
+    at_once = prior_of(lessons, texts, device)
+    first, second = (prior_of(lessons[a:b], texts, device) for a, b in ((0, 13), (13, 40)))
+    merged = blank_heads(texts, device)
+    merged.merge(first.heads)
+    merged.merge(second.heads)
+    for mine, theirs in zip(merged.statistics(), at_once.heads.statistics(), strict=True):
+        assert np.array_equal(mine, theirs)
+
+
+def test_a_prior_tells_a_new_edge_which_tools_are_likely(texts_folder: Path, personas: dict[str, Persona]) -> None:
+    made = of(texts_folder.parent / "p", texts_folder, personas)
+    texts: Texts = made.read_texts(Letters())
+    asked = next(iter(life_of(owner_of(1, SMALL.habit), personas["tomas"], SMALL.habit)))
+    place = texts.place[asked.wording.text]
+    prior = prior_of([(place, ("find_mail", "read_mail"))] * 3, texts, DEVICES[0])
+    begun = Pupil(texts, DEVICES[0], Prior(prior.heads, prior.sequences)).propose(asked)
+    assert begun is not None
+    assert [step.tool for step in begun.plan.steps] == ["find_mail", "read_mail"]
+    assert begun.sureness < 0.01  # its arguments are unknown: it never runs unasked
+    assert Pupil(texts, DEVICES[0]).propose(asked) is None
+
+
+# ── The fleet ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_same_settings_give_the_same_document_whatever_was_interrupted(
+    made: Fleet, tmp_path: Path, texts_folder: Path, personas: dict[str, Persona], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    simulate(made, Letters())
+    again = of(tmp_path / "b", texts_folder, personas)
+    real = run_part
+    done: list[str] = []
+
+    def dies(part: Part, *more: object) -> Path:
+        if part.way == "shared" and "shared-0000.npz" not in done:
+            done.append(part.name)
+            raise KeyboardInterrupt
+        return real(part, *more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("hearth.bench.fleet.run_part", dies)
+    with pytest.raises(KeyboardInterrupt):
+        simulate(again, Letters())
+    assert [path.name for path in again.parts_folder.iterdir()] == ["personal-0000.npz"]
+    before = (again.parts_folder / "personal-0000.npz").read_bytes()
+    simulate(again, Letters())
+    assert (again.parts_folder / "personal-0000.npz").read_bytes() == before  # it was not run again
+    assert document_of(again) == document_of(made)
+
+
+def test_strata_share_all_requests_and_every_number_adds_up(made: Fleet, personas: dict[str, Persona]) -> None:
+    simulate(made, Letters())
+    personal = Lived(made, "personal")
+    asked = [
+        sum(
+            1 for _ in life_of(owner_of(k, SMALL.habit), personas[owner_of(k, SMALL.habit).persona], SMALL.habit, tools)
+        )
+        for k in range(4)
+        for tools in [made.ground(Letters()).tools(k)]
+    ]
+    assert personal.n_requests == sum(asked)
+    sums = personal.sums
+    for name in ("own_exact", "exact", "asked", "corrected", "compared"):
+        assert (sums[..., MEASURES.index(name)] <= sums[..., 0]).all()
+    assert (sums[..., MEASURES.index("compared")] <= sums[..., MEASURES.index("asked")]).all()
+    asked_cells = sums[..., MEASURES.index("asked")] > 0
+    assert (sums[..., MEASURES.index("up_bytes")][asked_cells] > 100).all()
+    assert (sums[..., MEASURES.index("up_bytes")][~asked_cells] == 0).all()
+
+
+def test_an_untaught_edge_asks_and_what_it_asked_is_right(made: Fleet) -> None:
+    simulate(made, Letters())
+    first_day = Lived(made, "personal").sums[:, 0].sum(axis=(0, 2))
+    asked, exact = (first_day[..., MEASURES.index(name)].sum() for name in ("asked", "exact"))
+    assert asked > 0.5 * first_day[..., 0].sum()
+    assert exact > 0.9 * first_day[..., 0].sum()
+
+
+def test_newcomers_begin_with_what_founders_learnt(
+    tmp_path: Path, texts_folder: Path, personas: dict[str, Persona]
+) -> None:
+    made = of(tmp_path / "n", texts_folder, personas, NEWCOMERS)
+    simulate(made, Letters())
+    merged = Lived(made, "merged")
+    assert [is_newcomer(int(edge)) for edge in merged.edges] == [True] * len(merged.edges) == [True] * 6
+    document = summary(made, [Lived(made, way) for way in WAYS])
+    text = "\n".join(lines(document))
+    assert all(way in text for way in WAYS)
+    assert csv_of(document).count("\n") == 1 + 4 * 2 * 2
+    picture = fleet_png({**document, "commit": "x"})
+    assert picture.startswith(b"\x89PNG")
+    assert "data:image/png" in fleet_html(document, picture, ["<b>"])
+    assert "&lt;b&gt;" in fleet_html(document, picture, ["<b>"])
+
+
+@pytest.mark.slow
+def test_two_processes_give_the_result_of_one(tmp_path: Path, texts_folder: Path, personas: dict[str, Persona]) -> None:
+    settings = Settings(26, Habit(seed=3, n_days=1, requests_a_day=1.0, n_variants=4), n_probed=1)
+    assert len(parts_of(settings, "personal")) == 2
+    one, two = (of(tmp_path / name, texts_folder, personas, settings) for name in ("one", "two"))
+    simulate(one, Letters())
+    simulate(two, Letters(), n_processes=2)
+    assert document_of(one) == document_of(two)
+
+
+def test_a_folder_of_other_settings_is_refused(made: Fleet) -> None:
+    other = Fleet(Settings(5, SMALL.habit), made.folder)
+    with pytest.raises(RequestError, match="n_edges 4 instead of 5"):
+        other.open(resumes=True)
+
+
+def test_a_folder_with_parts_wants_resume(made: Fleet) -> None:
+    (made.parts_folder / "personal-0000.npz").write_bytes(b"")
+    with pytest.raises(RequestError, match="add --resume"):
+        made.open(resumes=False)
+    made.open(resumes=True)
+
+
+def test_ray_that_is_not_installed_is_said(made: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(MissingExtraError, match=r"hearth-agent\[ray\]"):
+        simulate(made, Letters(), engine="ray")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--ways", "personal,theirs"], "unknown way 'theirs'"),
+        (["--ways", ""], "unknown way"),
+        (["--ways", "merged"], "add personal"),
+        (["--edges", "0"], "0 is not in the range"),
+        (["--days", "90"], "90 is not in the range"),
+        (["--teacher-errors", "2"], "2.0 is not in the range"),
+    ],
+)
+def test_bad_options_are_refused(arguments: list[str], says: str) -> None:
+    result = CliRunner().invoke(command, ["simulate", *arguments])
+    assert result.exit_code == 2
+    assert says in result.output
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = (
+        "import sys, hearth.cli.fleet; print([m for m in ('numpy', 'matplotlib', 'hearth.bench') if m in sys.modules])"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
+
+
+def test_a_wrong_plan_is_judged_wrong(personas: dict[str, Persona]) -> None:
+    owner = owner_of(1, SMALL.habit)
+    for asked in life_of(owner, personas[owner.persona], SMALL.habit):
+        assert not judged(None, asked).exact
+        assert not judged(Plan((Step("list_abilities"),)), asked).exact
+        assert judged(asked.plan or Plan(()), asked).exact
+
+
+def test_settings_name_what_they_are() -> None:
+    assert SMALL.to_json()["cloud"] == {**SMALL.to_json()["cloud"], "sure": Cloud().sure}  # type: ignore[dict-item]
