@@ -18,6 +18,7 @@ import click
 from hearth import errors
 from hearth.cli.edge_run import health, run
 from hearth.cli.invocation import Invocation, as_json, print_json
+from hearth.cli.prior import give
 from hearth.terminal import clean, short
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def edge() -> None:
 
 edge.add_command(health)
 edge.add_command(run)
+edge.add_command(give)
 
 
 # ── Joining and leaving ───────────────────────────────────────────────────────────────────────────────────
@@ -461,7 +463,7 @@ def _fetched(
         try:
             taken = fetch(
                 *(link, store, home, kind, joined.public_key, lambda: _now(settings)),  # type: ignore[arg-type]
-                profile=settings.edge.profile,
+                profile=settings.learning.profile,
             )
             sha256 = taken.manifest.sha256 if taken is not None else ""
         except (errors.LinkError, errors.WireError) as error:
