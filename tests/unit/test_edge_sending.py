@@ -164,12 +164,14 @@ def test_patience_waits_until_it_is_due_and_says_why(edge: Edge) -> None:
 def test_kinds_do_not_wait_for_each_other(edge: Edge) -> None:
     edge.learn()
     with edge.store.transaction() as cursor:
-        put(cursor, "statistics", "s-1", json.dumps({"id": "s-1", "sums": []}).encode(), FIXED_NOW)
+        put(cursor, "statistics", "s-0", b"\0older sums", FIXED_NOW)
+        put(cursor, "statistics", "s-1", b"\0sums", FIXED_NOW)
     edge.cloud.faults = [AWAY]
     turn = edge.turn("demonstration", "statistics")
     assert [kind for kind, _ in turn.held] == ["demonstration"]
     assert turn.n_delivered == 1
-    assert list(edge.cloud.taken) == ["s-1"]
+    assert edge.cloud.taken == {"s-1": {"sums": b"\0sums"}}, "the newest alone"
+    assert edge.cloud.requests[-1].headers["content-type"] == "application/octet-stream"
 
 
 def test_a_day_offline_loses_nothing(edge: Edge) -> None:

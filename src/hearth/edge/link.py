@@ -139,7 +139,9 @@ class Link:
     def give(self, path: str, id: str, body: bytes, stands_for: Mapping[str, str] | None = None) -> wire.Receipt:
         """Send something for good (to `/v1/demonstrations`, `/v1/statistics`): what became of it. Raises: LinkError."""
         reason = path.rpartition("/")[2]
-        return self._about(id, self._read(wire.Receipt, self._post(path, reason, id, body, stands_for)))
+        media = "application/octet-stream" if reason == "statistics" else "application/json"
+        answer = self._call("POST", path, reason, id=id, body=body, stands_for=stands_for, media=media)
+        return self._about(id, self._read(wire.Receipt, answer))
 
     def ask(self, method: str, path: str, model: type[M], *, reason: str, id: str = "", body: bytes = b"") -> M:
         """Any other message of the protocol: what it answers, read as `model`. Raises: LinkError."""
@@ -193,10 +195,11 @@ class Link:
         id: str = "",
         body: bytes = b"",
         stands_for: Mapping[str, str] | None = None,
+        media: str = "application/json",
     ) -> _Answer:
         """Send; where the service speaks another version, agree on one and send once more. Raises: LinkError."""
         try:
-            return self._sent(method, path, reason, id=id, body=body, stands_for=stands_for)
+            return self._sent(method, path, reason, id=id, body=body, stands_for=stands_for, media=media)
         except LinkError as error:
             tried = self._version
             if error.status != 426 or self._versions[0] == self._versions[1]:
@@ -204,7 +207,7 @@ class Link:
             self.hello()
             if self._version == tried:
                 raise
-            return self._sent(method, path, reason, id=id, body=body, stands_for=stands_for)
+            return self._sent(method, path, reason, id=id, body=body, stands_for=stands_for, media=media)
 
     def _sent(
         self,
@@ -215,13 +218,14 @@ class Link:
         id: str = "",
         body: bytes = b"",
         stands_for: Mapping[str, str] | None = None,
+        media: str = "application/json",
         with_token: bool = True,
     ) -> _Answer:
         headers = {"accept": "application/json", "accept-encoding": "gzip"}
         if id:
             headers[wire.IDEMPOTENCY_HEADER] = id
         if body:
-            headers["content-type"] = "application/json"
+            headers["content-type"] = media
         noted = masked(stands_for) if stands_for is not None else contextlib.nullcontext()
         with noted, self._faults_said(), self._opened(method, path, reason, headers, body, with_token) as response:
             answer = _Answer(response.status_code, response.headers, _read_up_to(response))

@@ -7,8 +7,8 @@ do not wait for each other; within a kind nothing overtakes.
 A demonstration is noted by reference when it is learnt and masked when it is sent, with the names known by then; taken
 back, replaced or forgotten before, it is not sent at all (a trigger of the database removes it). What the cloud will
 never take is a dead letter, with the reason. Beyond the bounds go, each counted with why: dead letters, then questions
-(they can be asked again), then statistics but for the newest (which holds the older ones), then demonstrations,
-the oldest first; what was learnt stays learnt here in any case.
+(they can be asked again), then demonstrations, the oldest first; what was learnt stays learnt here in any case. Of
+statistics the newest alone waits.
 
 Not covered: a message the cloud took cannot be called back; a database restored from an older copy sends again, and
 the cloud, which knows the ids, does nothing twice.
@@ -45,8 +45,8 @@ _DROP_ORDER = (
     ("dead", "question"),
     ("answered", "question"),
     ("waiting", "question"),
-    ("waiting", "statistics"),
     ("waiting", "demonstration"),
+    ("waiting", "statistics"),
 )
 
 
@@ -133,12 +133,17 @@ def put(
     now: dt.datetime,
     stands_for: Mapping[str, str] | None = None,
 ) -> bool:
-    """Put in a message that is written already, under an id that never changes; whether it is new."""
+    """Put in a message that is written already, under an id that never changes; whether it is new.
+
+    Statistics take the place of older ones that wait: they tell all that those did.
+    """
     cursor.execute(
         "INSERT OR IGNORE INTO outbox (kind, id, payload, stands_for_json, at) VALUES (?, ?, ?, ?, ?)",
         (kind, id, payload, json.dumps(dict(stands_for or {})), now.isoformat(timespec="seconds")),
     )
     is_new = cursor.rowcount > 0
+    if is_new and kind == "statistics":
+        cursor.execute("DELETE FROM outbox WHERE kind = 'statistics' AND state = 'waiting' AND id <> ?", (id,))
     trim(cursor, now)
     return is_new
 
@@ -164,8 +169,6 @@ def trim(cursor: sqlite3.Cursor, now: dt.datetime, most: int = MAX_WAITING, most
             "WHERE state = ? AND kind = ? ORDER BY number",
             (state, kind),
         ).fetchall()
-        if (state, kind) == ("waiting", "statistics"):
-            rows = rows[:-1]
         gone: list[int] = []
         for row in rows:
             if n <= most and n_bytes <= most_bytes:
