@@ -185,6 +185,31 @@ class Receipt(Message):
     refused: tuple[Turned, ...] = ()
 
 
+MAX_POINTER_BYTES = 511
+"""KubeEdge's device twins and EventBus are for values below 512 bytes."""
+
+
+class Pointer(Message):
+    """`POST /v1/pointers`: how much waits at an edge, where only a few hundred bytes pass (KubeEdge's EventBus).
+
+    It points at what the edge sends by itself over HTTPS, and holds none of it. Nobody signs it: it is counted, and
+    nothing rests on it.
+    """
+
+    edge: Id
+    """The name the edge drew for itself on joining (`INSTANCE_HEADER`), not its owner's."""
+    kind: Annotated[str, Field(pattern=r"^[a-z_]{1,40}$")]
+    waiting: Annotated[int, Field(ge=0, le=10_000_000)]
+    at: AwareDatetime
+
+    def to_bytes(self) -> bytes:
+        """Raises: WireError: It would be too large."""
+        body = self.model_dump_json().encode()
+        if len(body) > MAX_POINTER_BYTES:
+            raise WireError(f"a pointer has {len(body)} bytes; at most {MAX_POINTER_BYTES} pass")
+        return body
+
+
 # ── What edges take ───────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from hearth import errors
-from hearth.cli.edge_run import health, run
+from hearth.cli.edge_run import health, point, run
 from hearth.cli.invocation import Invocation, as_json, print_json
 from hearth.cli.prior import give
 from hearth.terminal import clean, short
@@ -52,6 +52,7 @@ def edge() -> None:
 
 
 edge.add_command(health)
+edge.add_command(point)
 edge.add_command(run)
 edge.add_command(give)
 

@@ -57,6 +57,9 @@ health_option = click.option(
     default="",
     help="Of the key of that cloud, as its keeper told you: another one is not joined.",
 )
+@click.option(
+    "--node", envvar="HEARTH_EDGE_NODE", help="KubeEdge's name of this node: tell its EventBus how much waits, too."
+)
 @click.option("--init", "makes_home", is_flag=True, help="Make the home first when there is none.")
 @click.option("--once", is_flag=True, help="Each piece once, in order, then end: for a timer instead of a service.")
 @health_option
@@ -69,6 +72,7 @@ def run(
     quiet_s: float,
     cloud_url: str | None,
     fingerprint: str,
+    node: str | None,
     makes_home: bool,
     once: bool,
     health_file: Path | None,
@@ -111,8 +115,65 @@ def run(
         first = Runner(home, [Piece(("init",), 1.0)], file, say=say, stop=runner.stop)
         if not first.run(once=True) and not runner.stop.is_set():
             raise ConfigError(f"no home could be made in {str(home)!r}; what `hearth init` said is above")
+    if node and _has_broker(home):
+        runner.pieces = [Piece(("edge", "point", "--node", node), sync_every, needs_file=token_file(home)), *pieces]
     is_well = runner.run(once=once)
     return 0 if is_well or runner.stop.is_set() else 1
+
+
+def _has_broker(home: Path) -> bool:
+    from hearth.config import read_settings
+
+    return read_settings(home / "hearth.toml").home.mqtt is not None
+
+
+@click.command()
+@click.option("--node", envvar="HEARTH_EDGE_NODE", required=True, help="KubeEdge's name of this node.")
+@as_json
+@click.pass_obj
+def point(invocation: Invocation, node: str, as_json: bool) -> int:
+    """Publish how much waits for the cloud, and nothing of it, over KubeEdge's EventBus.
+
+    To NODE/user/hearth/waiting of the broker in [home.mqtt], in messages below 512 bytes, for a rule that passes them
+    on. What waits is sent by `hearth edge sync` alone.
+    """
+    import threading
+
+    from hearth import config, errors
+    from hearth.edge.joining import joined
+    from hearth.edge.outbox import Outbox
+    from hearth.edge.pointing import pointers
+    from hearth.guard.egress import Egress
+    from hearth.sensors.broker import connected
+    from hearth.sensors.settings import configured
+    from hearth.store import Store
+
+    home = invocation.home
+    settings = config.read_settings(home / "hearth.toml")
+
+    def clock() -> dt.datetime:
+        return dt.datetime.now(settings.zone())
+
+    with Store.open(home / "hearth.db") as store:
+        at = joined(store, home)
+        if at is None:
+            raise errors.NotFound("no cloud was joined, so nothing waits for one; `hearth edge join URL` does")
+        found = pointers(Outbox(store, clock), at.instance, node, clock())
+        broker = configured(settings.for_tools(os.environ)["home"])
+        if found and broker is None:
+            raise errors.ConfigError(
+                "[home.mqtt] names no broker; on a KubeEdge node it is the one EventBus listens to"
+            )
+        if found and broker is not None:
+            egress = Egress.from_settings(settings, store, clock)
+            with connected(broker, egress, "how much waits for the cloud", threading.Event()) as session:
+                for message in found:
+                    session.publish(message)
+    if as_json:
+        print_json([{"topic": one.topic, "payload": one.payload.decode()} for one in found])
+    else:
+        click.echo(f"{len(found)} pointers published." if found else "Nothing waits; nothing was published.")
+    return 0
 
 
 @click.command()

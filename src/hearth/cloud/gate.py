@@ -34,6 +34,7 @@ _OPEN = ("/healthz", "/readyz", "/metrics", "/openapi.json")
 _FREE = ("/v1/hello",)
 """Anybody who speaks the protocol may."""
 _STATISTICS = "/v1/statistics"
+POINTERS = "/v1/pointers"
 _STRANGERS_PER_S, _STRANGERS_BURST = 20.0, 100
 
 
@@ -63,7 +64,9 @@ class Gate:
         self._tokens, self._numbers, self._log = tokens, numbers, log
         self._limits = settings.limits
         name = settings.service.sedna_service
-        self._sedna = (f"/{name}", f"/{name}/predict") if name else ()
+        self._tokenless = (f"/{name}", f"/{name}/predict") if name else ()
+        if settings.service.pointers:
+            self._tokenless = (*self._tokenless, POINTERS)
         self._monotonic = monotonic
         self._edges = Buckets(self._limits.requests_per_s, self._limits.burst, monotonic)
         self._strangers = Buckets(_STRANGERS_PER_S, _STRANGERS_BURST, monotonic)
@@ -104,7 +107,7 @@ class Gate:
         path, headers = scope["path"], Headers(scope=scope)
         if path in _OPEN:
             return Passed("", b"")
-        if path in self._sedna:
+        if path in self._tokenless:
             self._strangers.take(_address(scope))
             body = await self._body(path, headers, receive)
             return None if body is None else Passed("", body)
@@ -151,7 +154,7 @@ class Gate:
 
     def _tell(self, scope: Scope, answer: _Answer, edge: str, began: float) -> None:
         route = getattr(scope.get("route"), "path", "")
-        label = route or (scope["path"] if scope["path"] in (*_OPEN, *_FREE, *self._sedna) else "other")
+        label = route or (scope["path"] if scope["path"] in (*_OPEN, *_FREE, *self._tokenless) else "other")
         seconds = self._monotonic() - began
         self._numbers.requests.labels(label, answer.status).inc()
         self._numbers.seconds.labels(label).observe(seconds)

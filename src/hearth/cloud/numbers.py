@@ -27,6 +27,7 @@ class Numbers:
         )
         self.waiting = Gauge("hearth_waiting_plans", "Plans that wait.", registry=own, multiprocess_mode="livesum")
         self.demonstrations = Counter("hearth_demonstrations", "By what became of them.", ["outcome"], registry=own)
+        self.pointers = Counter("hearth_pointers", "Edges' word on what waits there, by kind.", ["kind"], registry=own)
         self.two_agents = Counter("hearth_two_agents", "Requests of tokens that two agents use.", registry=own)
 
     def text(self) -> bytes:

@@ -37,7 +37,7 @@ from hearth import __version__, wire
 from hearth.cloud import knowledge, sedna
 from hearth.cloud.answering import Answering, ModelAnswers, RecordedAnswers
 from hearth.cloud.faults import JSON, Fault
-from hearth.cloud.gate import Gate, check_only_agent, passed
+from hearth.cloud.gate import POINTERS, Gate, check_only_agent, passed
 from hearth.cloud.limits import Quotas
 from hearth.cloud.logs import Log
 from hearth.cloud.numbers import Numbers
@@ -84,6 +84,7 @@ _TIDY_S = 3600.0
 _ANSWERS_KEPT_DAYS = 30
 _BLOB_PIECE_BYTES = 1_000_000
 _STATISTICS_ROUTES = "hearth.cloud.statistics_routes"
+_POINTED = ("demonstration", "statistics", "question")
 """It uses this module, so it is imported when an application is made."""
 
 
@@ -180,6 +181,8 @@ def create_app(
     app.include_router(importlib.import_module(_STATISTICS_ROUTES).router())
     if settings.service.sedna_service:
         app.include_router(_sedna_routes(settings.service.sedna_service))
+    if settings.service.pointers:
+        app.include_router(_pointer_routes())
     tokens = Tokens(storage, monotonic)
     app.add_middleware(Gate, settings=settings, tokens=tokens, numbers=numbers, log=log, monotonic=monotonic)
     return app
@@ -477,6 +480,27 @@ async def _pieces(storage: Storage, sha256: str, first: int, last: int) -> Async
         n_bytes = min(_BLOB_PIECE_BYTES, last + 1 - first)
         yield await run_in_threadpool(storage.read_blob, sha256, first, n_bytes)
         first += n_bytes
+
+
+def _pointer_routes() -> APIRouter:
+    """What KubeEdge's router passes on of what edges publish: counted and logged, no token, nothing rests on it."""
+    routes = APIRouter()
+
+    @routes.post(POINTERS, include_in_schema=False, status_code=204)
+    async def pointer(request: Request) -> Response:
+        cloud, body = cloud_of(request), passed(request).body
+        if len(body) > wire.MAX_POINTER_BYTES:
+            raise Fault(413, "size", f"a pointer has at most {wire.MAX_POINTER_BYTES} bytes, this has {len(body)}")
+        try:
+            said = wire.read(wire.Pointer, body)
+        except WireError as error:
+            raise Fault(422, "shape", str(error)) from None
+        kind = said.kind if said.kind in _POINTED else "other"
+        cloud.numbers.pointers.labels(kind).inc()
+        cloud.log.event("pointer", edge=said.edge, kind=kind, waiting=said.waiting)
+        return Response(status_code=204)
+
+    return routes
 
 
 def _sedna_routes(service: str) -> APIRouter:

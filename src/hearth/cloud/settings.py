@@ -53,6 +53,9 @@ class Service(_Table):
     sedna_service: str = Field(default="", pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]{0,62})?$")
     """Name under which Sedna's joint inference finds it: `POST /NAME/predict`; empty: not at all. Sedna's clients carry
     no token, so name one only where the network lets none but its workers in."""
+    pointers: bool = Field(default=False, strict=True)
+    """Take `POST /v1/pointers` from KubeEdge's router, which carries no token: how much waits at which edge. It is counted
+    and logged, and nothing rests on it."""
     shutdown_s: Seconds = 10.0
     """How long requests under way may take after it was told to stop."""
 
