@@ -472,7 +472,9 @@ def outgoing(question: str, secrets: Sequence[str]) -> str:
     def said(match: re.Match[str]) -> str:
         return match.group() if is_fine(match.group()) else ""
 
-    clauses = [_WITHOUT.sub(said, part) for part in _CLAUSE.split(question)]
+    diets = "|".join(re.escape(secret.strip()) for secret in secrets if _is_adjective(secret.strip()))
+    bare = re.sub(rf"\b(?:{diets})s?\b ?", "", question, flags=re.IGNORECASE) if diets else question
+    clauses = [_WITHOUT.sub(said, part) for part in _CLAUSE.split(bare)]
     kept = " ".join(part.strip(" ,;") for part in clauses if part.strip(" ,;.?!") and is_fine(part))
     kept = re.sub(r"\s+", " ", kept).strip(" ,;.")
     return kept if len(_stems(kept)) >= 3 and is_fine(kept) else ""
