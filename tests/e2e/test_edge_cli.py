@@ -1,0 +1,147 @@
+"""`hearth edge` against the real service on loopback: joining, teaching, sending, leaving, and everything that may go wrong."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.cloud.conftest import Clock, Served, serving
+from tests.e2e.conftest import Hearth
+
+from hearth import cli
+from hearth.cloud.settings import CloudSettings
+from hearth.cloud.storage import Storage
+from hearth.edge.joining import fingerprint
+
+PLAN = {
+    "id": "1",
+    "user_request": "frobnicate the seventh moon for Person1",
+    "task_nodes": [{"task": "add_note", "arguments": [{"name": "text", "value": "frobnicate for Person1"}]}],
+}
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock(dt.datetime.now(dt.UTC))
+
+
+@pytest.fixture
+def cloud(tmp_path: Path, clock: Clock) -> Iterator[Served]:
+    (tmp_path / "recorded.jsonl").write_text(json.dumps(PLAN) + "\n")
+    settings = CloudSettings.model_validate({"teacher": {"kind": "recorded", "path": str(tmp_path / "recorded.jsonl")}})
+    with (
+        Storage.open(f"sqlite:///{tmp_path / 'cloud.db'}", clock) as storage,
+        serving(settings, storage, clock=clock) as served,
+    ):
+        yield served
+
+
+def test_a_home_joins_is_taught_shares_and_leaves(hearth: Hearth, home: Path, cloud: Served, tmp_path: Path) -> None:
+    token = cloud.token()
+    joined = hearth("edge", "join", cloud.url, token, "--yes", "--teaches")
+    assert joined.code == 0, joined.err
+    assert fingerprint(cloud.cloud.public_key) in joined.err
+    assert "is sent   requests nobody here is sure of, masked" in joined.err
+    assert token not in joined.out + joined.err + (home / "hearth.toml").read_text()
+    assert cloud.url.removeprefix("http://") in (home / "hearth.toml").read_text()
+    with (home / "owner" / "contacts" / "anna.vcf").open("w") as file:
+        file.write("BEGIN:VCARD\nVERSION:3.0\nUID:a\nFN:Zorana Quill\nN:Quill;Zorana;;;\nEND:VCARD\n")
+
+    asked = hearth("ask", "frobnicate the seventh moon for Zorana Quill", "--yes", "--json")
+    episode = json.loads(asked.out)
+    assert episode["plan"]["planner"] == "cloud:127.0.0.1"
+    assert episode["plan"]["task_nodes"][0]["arguments"][0]["value"] == "frobnicate for Zorana Quill"
+    assert episode["left_the_device"]
+
+    corrected = hearth("correct", episode["id"], "--say", "add a note: the moon is done")
+    assert corrected.code == 0, corrected.err
+    waits = hearth("edge", "sync")
+    assert (waits.code, "1 of kind demonstration wait for your word" in waits.err) == (0, True)
+    status = json.loads(hearth("edge", "status", "--json").out)
+    assert status["kinds"]["demonstration"]["waiting"] == 1
+    sent = hearth("edge", "sync", "--share", "demonstrations", "--json")
+    assert json.loads(sent.out)["n_delivered"] == 1
+    with sqlite3.connect(tmp_path / "cloud.db") as connection:
+        lines = [row[0] for row in connection.execute("SELECT line FROM demonstration")]
+    connection.close()
+    assert len(lines) == 1
+    assert "Person1" in lines[0]
+
+    ledger = hearth("ledger", "show", "--bytes", "100000").out
+    for name in ("Zorana", "Quill", token):
+        assert all(
+            name not in line for line in ledger.splitlines() if not line.strip().startswith(("Person", "person"))
+        )
+    assert hearth("ledger", "verify").code == 0
+
+    left = hearth("edge", "leave", "--yes")
+    assert left.code == 0
+    assert not (home / "edge" / "token").exists()
+    assert hearth("edge", "status").code == 4
+
+
+def test_a_token_may_come_from_a_file_or_the_environment(
+    hearth: Hearth, home: Path, cloud: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "token").write_text(cloud.token() + "\n")
+    given = fingerprint(cloud.cloud.public_key)
+    joined = hearth("edge", "join", cloud.url, "--yes", "--token-file", str(tmp_path / "token"), "--fingerprint", given)
+    assert joined.code == 0, joined.err
+    monkeypatch.setenv("HEARTH_EDGE_TOKEN", (tmp_path / "token").read_text())
+    again = hearth("edge", "join", cloud.url, "--yes", "--json")
+    assert json.loads(again.out) == {
+        "url": cloud.url, "server": cloud.settings.service.name, "fingerprint": given, "changed_settings": False
+    }  # fmt: skip
+    assert not json.loads(hearth("edge", "status", "--json").out)["fault"]
+
+
+def test_what_is_not_agreed_to_sends_no_token(hearth: Hearth, home: Path, cloud: Served) -> None:
+    before = (home / "hearth.toml").read_text()
+    refused = hearth("edge", "join", cloud.url, cloud.token())
+    assert (refused.code, "was not allowed" in refused.err) == (5, True)
+    wrong = hearth("edge", "join", cloud.url, "hearth_secret", "--yes", "--fingerprint", "dead beef")
+    assert wrong.code == 5
+    assert "the token was not sent and nothing was joined" in wrong.err
+    assert (home / "hearth.toml").read_text() == before
+    assert not (home / "edge" / "token").exists()
+
+
+@pytest.mark.parametrize(
+    ("url", "token", "code", "said"),
+    [
+        ("http://hearth.example.org", "t", 78, "plain http to 'hearth.example.org' was refused"),
+        ("nonsense", "t", 78, "no address of a service"),
+        ("http://127.0.0.1:9", "t", 1, "was not reached"),
+        (None, "hearth_unknown", 1, "ask for a new one"),
+        (None, "two words", 78, "expected one line"),
+    ],
+)
+def test_what_cannot_be_joined_changes_nothing(
+    hearth: Hearth, home: Path, cloud: Served, url: str | None, token: str, code: int, said: str
+) -> None:
+    before = (home / "hearth.toml").read_text()
+    refused = hearth("edge", "join", url or cloud.url, token, "--yes")
+    assert (refused.code, said in refused.err) == (code, True), refused.err
+    assert (home / "hearth.toml").read_text() == before
+    assert hearth("edge", "sync").code == 4
+
+
+def test_a_revoked_token_keeps_what_waits(hearth: Hearth, home: Path, cloud: Served, clock: Clock) -> None:
+    hearth("edge", "join", cloud.url, cloud.token(), "--yes", "--share", "demonstrations")
+    asked = hearth("ask", "what time is it", "--json")
+    hearth("correct", json.loads(asked.out)["id"], "--say", "add a note: asked for the time")
+    cloud.storage.revoke("kitchen")
+    clock.wait(10)  # for some seconds the service believes it
+    held = hearth("edge", "sync")
+    assert held.code == 6
+    assert "the token has run out or was withdrawn" in held.err
+    assert json.loads(hearth("edge", "status", "--json").out)["kinds"]["demonstration"]["waiting"] == 1
+
+
+def test_without_a_home_it_says_so(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["--home", str(tmp_path / "none"), "edge", "status"]) == 78
+    assert "hearth init" in capfd.readouterr().err
