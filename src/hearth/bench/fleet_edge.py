@@ -58,7 +58,7 @@ DEVICES = (
 class Cloud:
     """How an edge uses its teacher, and what that costs."""
 
-    sure: float = 0.9
+    sure: float = 0.5
     """A plan at least this sure runs without asking."""
     compared_share: float = 0.01
     """Of the sure plans: put to the teacher by lot."""

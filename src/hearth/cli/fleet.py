@@ -47,7 +47,7 @@ def fleet() -> None:
     "--teacher-errors", type=click.FloatRange(0, 1), default=0.0, show_default=True, help="Share of its wrong plans."
 )
 @click.option(
-    "--sure", type=click.FloatRange(0, 1), default=0.9, show_default=True, help="From here on nobody is asked."
+    "--sure", type=click.FloatRange(0, 1), default=0.5, show_default=True, help="From here on nobody is asked."
 )
 @click.option(
     "--corrected", type=click.FloatRange(0, 1), default=0.5, show_default=True, help="Share of wrong plans, by owners."
