@@ -147,7 +147,7 @@ def score(cases: Sequence[Case], said: Sequence[Said]) -> dict[str, object]:
         "n_unsafe_kept_without_a_warning": sum(
             len(g) for g, is_strict in zip(silent, strict, strict=True) if is_strict
         ),
-        "unsure_recall": round(sum(len(g & o) for g, o in unsure) / max(1, sum(len(g) for g, _ in unsure)), 4),
+        "unsure_recall": _share(sum(len(g & o) for g, o in unsure), sum(len(g) for g, _ in unsure)),
         "unsure_precision": _share(sum(len(g & o) for g, o in unsure), sum(len(o) for _, o in unsure)),
         "ordered_pairs": round(sum(ordered) / max(1, len(ordered)), 4),
         "n_pairs": len(ordered),
@@ -161,7 +161,7 @@ def _share(part: int, whole: int) -> float | None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--show", choices=("dev", "test", "hard"))
+    parser.add_argument("--show", choices=("dev", "test", "hard", "unseen"))
     options = parser.parse_args()
     watch = Stopwatch()
     cases = read_cases()
@@ -170,7 +170,7 @@ def main() -> None:
         "data_sha256": hashlib.sha256(CASES.read_bytes()).hexdigest(),
         "strict_rules": sorted(STRICT),
     }
-    for split in ("dev", "test", "hard"):
+    for split in ("dev", "test", "hard", "unseen"):
         chosen = [case for case in cases if case.split == split]
         ways = {"floor": as_given, "by_rule": by_rule, "oracle": as_right}
         results[split] = {name: score(chosen, [way(case) for case in chosen]) for name, way in ways.items()}

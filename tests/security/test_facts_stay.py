@@ -151,7 +151,7 @@ def forms(text: str) -> set[str]:
 
 def leaked(agent: Agent, sent: list[bytes]) -> list[str]:
     """Private strings in what left: by the ledger, and as the other side received it, in any case."""
-    told = [entry.payload for entry in agent.egress.ledger.entries()]
+    told = [entry.payload or b"" for entry in agent.egress.ledger.entries()]
     told += [f"{entry.reason} {entry.host}".encode() for entry in agent.egress.ledger.entries()]
     said = folded(b"\n".join([*told, *sent]).decode(errors="replace"))
     return [one for text in PRIVATE for one in sorted(forms(text)) if one in said]
@@ -193,8 +193,9 @@ def test_which_part_came_from_where_is_shown(tmp_path: Path) -> None:
     assert text.index("Mushroom risotto") < text.index("Tomato soup") < text.index("Chef's surprise")
     assert "Walnut pesto pasta (it contains walnut, and you are allergic to walnuts)" in text
     assert "Chicken curry (it contains meat, and you are vegetarian)" in text
-    assert "nobody said whether it suits an allergy to walnuts" in text
-    assert "Nobody declared the allergens of Chef's surprise" in text
+    assert "Chef's surprise (nobody said whether it suits an allergy to walnuts; " in text
+    assert "· Tomato soup\n" in text, "what was declared is not doubted"
+    assert "Nobody declared what all of these hold" in text
     assert {one.source for one in evidence} == {"ask_cloud: cloud", "ask_cloud: your facts"}
     said = {one.source: one.text for one in evidence}
     assert said["ask_cloud: cloud"].startswith("from the cloud (gpt): Mushroom risotto; Tomato soup; Chef's surprise")

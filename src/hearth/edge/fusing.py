@@ -4,8 +4,8 @@ it came from.
 Nothing here sends or stores; `outgoing` says what of a question may leave. The rules (`RULES`) are tried in order on
 each thing that was proposed; the first that leaves it out decides, the others move it up or down. Facts of health are
 strict: what holds an allergen, or usually does, is left out unless it is said to be free of it; where nobody said what
-is in it, that is said, and it comes last; where nobody declared its allergens, that is said, too. The cloud is told to
-declare them of every food, whoever asks. Preferences, place and time only move things.
+is in it, that is said, and it comes last; where nobody declared what it holds, that is said, too. The cloud is told to
+declare it of every food, whoever asks. Preferences, place and time only move things.
 
 Covered: allergies, diets, conditions, what is avoided, liked and disliked, of the owner and of those the question
 names; the owner's place; free time; the cloud's own sentences (those that praise what was left out are left out).
@@ -88,7 +88,7 @@ class Kept:
     unsure: tuple[str, ...] = ()
     """What nobody said of it."""
     is_undeclared: bool = False
-    """It is eaten by somebody with an allergy, and nobody declared its allergens."""
+    """It is for somebody with an allergy or a diet, and nobody declared what it holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,10 +257,10 @@ def _weigh(one: _Weighed, private: Private, used: dict[str, None], *, is_food: b
     """What moves a thing up or down, and what nobody said of it."""
     for who in private.eaters:
         of_health = [*who.allergies, *(c for c in who.conditions if folded(c) in CONDITIONS)]
-        if is_food and not one.read.is_declared and not all(_is_said_free(one.read, matter) for matter in of_health):
+        asked = [*of_health, *(diet for diet in who.diets if _left_out_by(diet))]
+        if is_food and not one.read.is_declared and not all(_is_said_free(one.read, matter) for matter in asked):
             one.is_undeclared = True
         if is_food and not one.read.is_told:
-            asked = [*of_health, *who.diets]
             for matter in asked:
                 if not _is_said_free(one.read, matter):
                     one.unsure.append(f"nobody said whether it suits {_suits(who, matter)}")
@@ -462,8 +462,13 @@ def outgoing(question: str, secrets: Sequence[str]) -> str:
     hidden = [" ".join(_stems(secret)) for secret in secrets if _stems(secret)]
     hidden += [term for secret in secrets if (term := _family(secret))]
 
+    kin = [term for secret in secrets for term in _terms(_family(secret))]
+
     def is_fine(text: str) -> bool:
         words = f" {' '.join(_stems(text))} "
+        left_out = f" {' '.join(stem for match in _WITHOUT.finditer(text) for stem in _stems(match.group()))} "
+        if any(f" {term} " in left_out for term in kin):
+            return False  # "without walnuts" tells of an allergy to nuts
         return not any(f" {term} " in words for term in hidden) and not (_HEALTH.search(text) and _OWN.search(text))
 
     if is_fine(question):
@@ -511,7 +516,7 @@ def answer_text(fused: Fused) -> str:
     """The whole answer for the owner."""
     lines = [fused.text] if fused.text else []
     for one in fused.kept:
-        why = "; ".join((*one.moved, *one.unsure))
+        why = "; ".join((*one.moved, *one.unsure, *(["not declared what it holds"] if one.is_undeclared else [])))
         text = f": {one.text.rstrip('.')}" if one.text else ""
         lines.append(f"  · {one.name}{text}{f' ({why})' if why else ''}")
     if fused.left_out:
@@ -522,8 +527,8 @@ def answer_text(fused: Fused) -> str:
         )
     if not fused.kept and fused.left_out:
         lines.append("Nothing that was proposed suits; ask for something else.")
-    if undeclared := [one.name for one in fused.kept if one.is_undeclared]:
-        lines.append(f"Nobody declared the allergens of {', '.join(undeclared[:MAX_SAID])}: check before anybody eats.")
+    if any(one.is_undeclared for one in fused.kept):
+        lines.append("Nobody declared what all of these hold: check before anybody eats.")
     elif any(one.rule in ("allergen", "condition") for one in fused.left_out):
         lines.append("Check the packet all the same: I know only what was said.")
     return "\n".join(lines)
