@@ -189,9 +189,9 @@ def test_merged_statistics_equal_those_of_learning_at_once(texts_folder: Path, p
 
 
 def test_a_prior_tells_a_new_edge_which_tools_are_likely(texts_folder: Path, personas: dict[str, Persona]) -> None:
-    made = of(texts_folder.parent / "p", texts_folder, personas)
-    texts: Texts = made.read_texts(Letters())
-    asked = next(iter(life_of(owner_of(1, SMALL.habit), personas["tomas"], SMALL.habit)))
+    ground = of(texts_folder.parent / "p", texts_folder, personas).ground(Letters())
+    texts: Texts = ground.texts
+    asked = next(ground.life(1))
     place = texts.place[asked.wording.text]
     prior = prior_of([(place, ("find_mail", "read_mail"))] * 3, texts, DEVICES[0])
     begun = Pupil(texts, DEVICES[0], Prior(prior.heads, prior.sequences)).propose(asked)

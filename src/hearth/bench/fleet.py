@@ -24,7 +24,7 @@ from typing import Any, Literal
 
 from hearth.bench.fleet_edge import Texts
 from hearth.bench.fleet_habits import Persona
-from hearth.bench.fleet_parts import WAYS, Ground, Part, Settings, Way, parts_of, run_part
+from hearth.bench.fleet_parts import WAYS, Ground, Part, Settings, Way, parts_of, run_part, texts_said
 from hearth.bench.fleet_texts import read_texts, texts_of
 from hearth.bench.progress import SILENT, Progress
 from hearth.bench.q2a import OWNERS
@@ -32,6 +32,8 @@ from hearth.bench.record import write_json
 from hearth.errors import MissingExtraError, RequestError
 from hearth.planning.reading import TokenEncoder
 
+_FEW = 48
+"""With fewer edges what they say is found out first, and nothing else is read."""
 EngineName = Literal["local", "ray"]
 
 
@@ -80,7 +82,12 @@ class Fleet:
 
     def read_texts(self, encoder: TokenEncoder, progress: Progress = SILENT) -> Texts:
         """Every text as numbers, kept in the folder."""
-        return read_texts(texts_of(list(self.personas.values())), encoder, self.folder / "texts", progress)
+        settings = self.settings
+        if settings.n_edges < _FEW:
+            texts = texts_said(settings, self.personas)
+        else:
+            texts = texts_of(list(self.personas.values()))
+        return read_texts(texts, encoder, self.folder / "texts", progress)
 
     def ground(self, encoder: TokenEncoder, progress: Progress = SILENT) -> Ground:
         return Ground(self.personas, self.read_texts(encoder, progress), self.settings)

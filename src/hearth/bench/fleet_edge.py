@@ -115,6 +115,8 @@ class Texts:
         return row
 
 
+_LEAST_SCORE = 0.05
+"""Of a tool, to be weighed at all."""
 _HOPELESS = 0.03
 """A plan less sure than this gives way to the likeliest tools without arguments."""
 _ALIKE = 0.7
@@ -142,17 +144,30 @@ class Pupil:
 
     def propose(self, asked: Asked, cosines: FloatRows | None = None) -> Repeat | None:
         """The surest plan; without anything like it, that of the likeliest tools alone."""
-        text = asked.wording.text
-        scores = self.scores(text)
-        wanted = {tool: min(score, 1.0) for tool, score in scores.items() if score > 0.05}
-        vector = self._texts.vector(text)
-        found = self.repeats.propose(text, vector, asked.now, lambda plan: _soft_f1(wanted, tools_of(plan)), cosines)
+        wanted = self._wanted(asked.wording.text)
+        found = self._repeated(asked, wanted, cosines, 1)
         best = found[0] if found else None
         if self._has_prior and wanted and (best is None or best.sureness < _HOPELESS):
             bare = max(self._sequences, key=lambda tools: (_soft_f1(wanted, tools), tools))
             if best is None or _soft_f1(wanted, bare) > _soft_f1(wanted, tools_of(best.plan)):
                 return Repeat(Plan(tuple(Step(tool) for tool in bare)), "", 0.0, _NO_SIGNS)
         return best
+
+    def proposals(self, asked: Asked, most: int) -> list[Repeat]:
+        """Plans that were taught for something like it, the surest first."""
+        return self._repeated(asked, self._wanted(asked.wording.text), None, most)
+
+    def _repeated(
+        self, asked: Asked, wanted: Mapping[str, float], cosines: FloatRows | None, most: int
+    ) -> list[Repeat]:
+        text = asked.wording.text
+        vector = self._texts.vector(text)
+        return self.repeats.propose(
+            text, vector, asked.now, lambda plan: _soft_f1(wanted, tools_of(plan)), cosines, most
+        )
+
+    def _wanted(self, text: str) -> dict[str, float]:
+        return {tool: min(score, 1.0) for tool, score in self.scores(text).items() if score > _LEAST_SCORE}
 
     def scores(self, text: str) -> dict[str, float]:
         """How likely each tool is wanted."""

@@ -113,7 +113,6 @@ class Ground:
 
     def __init__(self, personas: Mapping[str, Persona], texts: Texts, settings: Settings) -> None:
         self.personas, self.texts, self.settings = personas, texts, settings
-        self.names = sorted(texts.place)
 
     def life(self, edge: int) -> Iterator[Asked]:
         owner = owner_of(edge, self.settings.habit)
@@ -124,9 +123,25 @@ class Ground:
         return probes_of(owner, self.personas[owner.persona], self.settings.habit, day, self.tools(edge))
 
     def tools(self, edge: int) -> frozenset[str]:
-        owner, device = owner_of(edge, self.settings.habit), device_of(edge)
-        specs = self.personas[owner.persona].world.specs
-        return frozenset(name for name, spec in specs.items() if spec.domain not in device.without)
+        return _tools_of(edge, self.personas[owner_of(edge, self.settings.habit).persona])
+
+
+def _tools_of(edge: int, persona: Persona) -> frozenset[str]:
+    """What the edge's device offers."""
+    without = device_of(edge).without
+    return frozenset(name for name, spec in persona.world.specs.items() if spec.domain not in without)
+
+
+def texts_said(settings: Settings, personas: Mapping[str, Persona]) -> tuple[str, ...]:
+    """All that is said in a simulation, and what is asked that was never taught; sorted."""
+    found: set[str] = set()
+    for edge in range(settings.n_edges):
+        owner = owner_of(edge, settings.habit)
+        persona = personas[owner.persona]
+        life = life_of(owner, persona, settings.habit, _tools_of(edge, persona))
+        found.update(asked.wording.text for asked in life)
+        found.update(sample.request.text for sample in persona.probes)
+    return tuple(sorted(found))
 
 
 def run_part(part: Part, ground: Ground, folder: Path) -> Path:
