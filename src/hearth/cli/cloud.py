@@ -113,6 +113,7 @@ def _listening(host: str, port: int) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
+        listening.listen(_MOST_CONNECTIONS)  # who comes before the teacher is ready waits
     except (OSError, UnicodeError) as error:
         listening.close()
         said = getattr(error, "strerror", None) or str(error)

@@ -1,0 +1,431 @@
+"""`hearth cloud serve` on this machine: plans a second, how long they take, and memory, the clients on the same cores.
+
+    python -m benchmarks.cloud                    writes benchmarks/results/cloud_service.json (some four minutes)
+    python -m benchmarks.cloud --soak 600         serves for so many seconds; writes benchmarks/results/cloud_soak.json
+
+The teacher is a student merged of eight devices' statistics: the shipped demonstrations, a part held out and asked for.
+Every plan is made anew (`cached_plans = 0`) but where a row says otherwise. Requests are sent at a given rate whether
+or not answers have come, and a latency counts from the moment a request was due: a server that stalls cannot hide it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import multiprocessing
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from benchmarks.record import ROOT, write_result
+from hearth import wire
+from hearth.cloud.service import make_key
+from hearth.cloud.storage import Storage
+from hearth.cloud.tokens import issue
+from hearth.models.encoder import MiniLMEncoder
+from hearth.plan_format import plan_to_json, read_demonstrations, tool_to_json
+from hearth.planning.beginning import begun
+from hearth.planning.profiles import PROFILES, ProfileName
+from hearth.planning.statistics import merged
+from hearth.planning.statistics_file import encode
+from hearth.planning.student import Student
+from hearth.registry import load_tools
+from hearth.testing import FIXED_NOW
+from hearth.types import Demonstration
+
+SEED = 0
+N_EDGES = 64
+N_TAUGHT = 1500
+N_MERGED = 8
+RATE, SECONDS, WARM_S = 300.0, 10.0, 2.0
+_START_S = 60
+DEMONSTRATIONS = ROOT / "src" / "hearth" / "data" / "demonstrations.jsonl"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One way to serve."""
+
+    name: str
+    workers: int = 2
+    profile: ProfileName = "large"
+    arguments: str = "finders"
+    batch: int = 16
+    batch_ms: float = 4.0
+    cached: int = 0
+    whole_tools: bool = False
+    """Tools are sent with every request, not by their hash."""
+    rate: float = RATE
+
+
+SETTINGS = (
+    Setting("asked"),
+    Setting("one process", workers=1),
+    Setting("no waiting for a batch", batch_ms=0.0),
+    Setting("no batches", batch=1, batch_ms=0.0),
+    Setting("arguments left to the edge", arguments="edge"),
+    Setting("arguments read, too", arguments="reader", rate=40.0),
+    Setting("medium prior", profile="medium"),
+    Setting("tools with every request", whole_tools=True),
+    Setting("answers kept", cached=4096),
+    Setting("answers kept, one process", cached=4096, workers=1),
+    Setting("answers kept, 1000 a second", cached=4096, rate=1000.0),
+)
+
+
+# ── What is served ────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class World:
+    folder: Path
+    tokens: tuple[str, ...]
+    held_out: tuple[Demonstration, ...]
+    tools: list[dict[str, object]]
+
+
+def make_world(folder: Path, profiles: Sequence[ProfileName]) -> World:
+    """A service's folder with edges and priors."""
+    demonstrations = list(read_demonstrations(DEMONSTRATIONS))
+    random.Random(SEED).shuffle(demonstrations)
+    specs = load_tools(None).specs
+    taught, held_out = demonstrations[:N_TAUGHT], demonstrations[N_TAUGHT:]
+    encoder = MiniLMEncoder.open()
+    make_key(folder / "cloud.key")
+    with Storage.open(f"sqlite:///{folder / 'cloud.db'}") as storage:
+        tokens = tuple(issue(storage, f"edge-{k}", None).text for k in range(N_EDGES))
+        for profile in profiles:
+            shown = Student(encoder, specs, PROFILES[profile])
+            shown.learn(taught)
+            ids = shown.ids
+            parts = [shown.statistics(set(specs), ids=ids[k::N_MERGED]) for k in range(N_MERGED)]
+            prior = begun(merged(parts), shown, set(specs), is_in_prior=True)
+            data = encode(prior)
+            manifest = wire.Manifest(
+                kind="prior", sha256=storage.put_blob(data), n_bytes=len(data), fingerprint=prior.fingerprint,
+                n_edges=prior.n_edges, n_demonstrations=prior.n_demonstrations, serial=1, made=FIXED_NOW,
+            )  # fmt: skip
+            storage.put_manifest(f"prior {profile}", 1, manifest.model_dump_json(), manifest.sha256)
+    tools: list[dict[str, object]] = [dict(tool_to_json(spec)) for spec in specs.values()]
+    return World(folder, tokens, tuple(held_out), tools)
+
+
+TOML = """\
+[service]
+port = 0
+workers = {workers}
+[teacher]
+kind = "merged"
+profile = "{profile}"
+arguments = "{arguments}"
+[limits]
+requests_per_s = 1000.0
+burst = 2000
+plans_per_day = 100000000
+demonstrations_per_day = 100000000
+received_bytes_per_day = 100000000000
+batch = {batch}
+batch_ms = {batch_ms}
+cached_plans = {cached}
+[statistics]
+mode = "off"
+"""
+
+
+@contextlib.contextmanager
+def served(world: World, setting: Setting) -> Iterator[tuple[int, int]]:
+    """A running service: its port and the process that began it."""
+    values = {
+        name: getattr(setting, name) for name in ("workers", "profile", "arguments", "batch", "batch_ms", "cached")
+    }
+    (world.folder / "cloud.toml").write_text(TOML.format(**values))
+    command = [sys.executable, "-m", "hearth", "cloud", "--folder", str(world.folder), "serve", "--log", "warning"]
+    environ = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environ)
+    try:
+        assert process.stderr is not None
+        port = urlsplit(process.stderr.readline().split()[2].rstrip(";")).port
+        assert port is not None
+        yield port, process.pid
+    finally:
+        process.terminate()
+        process.wait(_START_S)
+
+
+def memory_mb(pid: int) -> tuple[float, float]:
+    """Of a process and its children: resident in all, and with what they share counted once."""
+    rss = pss = 0.0
+    for one in [pid, *children(pid)]:
+        with contextlib.suppress(OSError):
+            for line in Path(f"/proc/{one}/smaps_rollup").read_text().splitlines():
+                rss += int(line.split()[1]) / 1024 if line.startswith("Rss:") else 0
+                pss += int(line.split()[1]) / 1024 if line.startswith("Pss:") else 0
+    return rss, pss
+
+
+def cpu_s(pid: int) -> float:
+    """Processor time of a process and its children."""
+    total = 0.0
+    for one in [pid, *children(pid)]:
+        with contextlib.suppress(OSError):
+            fields = Path(f"/proc/{one}/stat").read_text().rpartition(")")[2].split()
+            total += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return total
+
+
+def children(pid: int) -> list[int]:
+    try:
+        own = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+    return own + [child for one in own for child in children(one)]
+
+
+# ── Who asks ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class Load:
+    """What is sent: raw requests, at a rate, over connections."""
+
+    port: int
+    requests: tuple[bytes, ...]
+    rate: float
+    seconds: float
+    n_connections: int = N_EDGES
+
+
+def plan_requests(world: World, whole_tools: bool) -> tuple[bytes, ...]:
+    """One request of each held-out demonstration and edge in turn."""
+    said = wire.tools_hash(world.tools)
+    found = []
+    for k, one in enumerate(world.held_out):
+        body: dict[str, object] = {"id": f"q{k}", "request": one.request, "now": FIXED_NOW.isoformat()}
+        body |= {"tools": world.tools} if whole_tools else {"tools": [], "tools_sha256": said}
+        found.append(post("/v1/plans", body, world.tokens[k % N_EDGES]))
+    return tuple(found)
+
+
+def post(path: str, body: Mapping[str, object], token: str) -> bytes:
+    raw = json.dumps(body).encode()
+    head = (
+        f"POST {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n{wire.PROTOCOL_HEADER}: 1\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(raw)}\r\n\r\n"
+    )
+    return head.encode() + raw
+
+
+async def _drive(load: Load) -> tuple[list[float], dict[int, int], float]:
+    """Latencies in ms from when each was due, answers by status, processor seconds of this client."""
+    due: asyncio.Queue[tuple[float, bytes] | None] = asyncio.Queue()
+    taken: list[float] = []
+    statuses: dict[int, int] = {}
+
+    async def connection() -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", load.port)
+        while (one := await due.get()) is not None:
+            at, request = one
+            writer.write(request)
+            head = await reader.readuntil(b"\r\n\r\n")
+            length = int(head.lower().partition(b"content-length:")[2].split(b"\r\n", 1)[0])
+            await reader.readexactly(length)
+            status = int(head[9:12])
+            statuses[status] = statuses.get(status, 0) + 1
+            taken.append((time.perf_counter() - at) * 1000)
+        writer.close()
+
+    connections = [asyncio.create_task(connection()) for _ in range(load.n_connections)]
+    rng, began, k = random.Random(SEED), time.perf_counter(), 0
+    at = began
+    while at < began + load.seconds:
+        wait_s = at - time.perf_counter()
+        if wait_s > 0:
+            await asyncio.sleep(wait_s)
+        due.put_nowait((at, load.requests[k % len(load.requests)]))
+        k += 1
+        at += rng.expovariate(load.rate)
+    for _ in connections:
+        due.put_nowait(None)
+    await asyncio.gather(*connections)
+    return taken, statuses, time.process_time()
+
+
+def _client(load: Load, told: multiprocessing.Queue[tuple[list[float], dict[int, int], float]]) -> None:
+    import uvloop
+
+    began = time.process_time()
+    taken, statuses, spent = uvloop.run(_drive(load))
+    told.put((taken, statuses, spent - began))
+
+
+def asked(load: Load) -> tuple[list[float], dict[int, int], float]:
+    """As `_drive`, in a process of its own."""
+    context = multiprocessing.get_context("spawn")
+    told = context.Queue()
+    process = context.Process(target=_client, args=(load, told))
+    process.start()
+    found: tuple[list[float], dict[int, int], float] = told.get(timeout=load.seconds * 6 + 60)
+    process.join()
+    return found
+
+
+# ── Measuring ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def measured(world: World, setting: Setting, seconds: float) -> dict[str, object]:
+    """Plans a second and latencies of one setting."""
+    requests = plan_requests(world, setting.whole_tools)
+    whole = plan_requests(replace(world, held_out=world.held_out[:1]), whole_tools=True)
+    with served(world, setting) as (port, pid):
+        asked(Load(port, whole, 4.0 * setting.workers, 3.0, 16))  # every process solves its student and knows the tools
+        asked(Load(port, requests, setting.rate / 2, WARM_S))
+        before, began = cpu_s(pid), time.perf_counter()
+        taken, statuses, client_s = asked(Load(port, requests, setting.rate, seconds))
+        wall_s = time.perf_counter() - began
+        server_s = cpu_s(pid) - before
+        rss, pss = memory_mb(pid)
+    p50, p99 = np.percentile(taken, [50, 99])
+    n_good = statuses.get(200, 0)
+    return {
+        "rate_asked_per_s": setting.rate,
+        "plans_per_s": round(n_good / max(seconds, max(taken) / 1000), 1) if taken else 0.0,
+        "p50_ms": round(float(p50), 1),
+        "p99_ms": round(float(p99), 1),
+        "max_ms": round(max(taken), 1),
+        "answers": {str(status): n for status, n in sorted(statuses.items())},
+        "server_cpu_ms_per_plan": round(server_s / max(len(taken), 1) * 1000, 2),
+        "client_cpu_ms_per_plan": round(client_s / max(len(taken), 1) * 1000, 2),
+        "rss_mb": round(rss, 1),
+        "pss_mb": round(pss, 1),
+        "wall_s": round(wall_s, 1),
+        "load_average": round(os.getloadavg()[0], 1),
+    }
+
+
+def quality(world: World, profile: ProfileName) -> dict[str, float]:
+    """How often the merged student plans the held-out requests as they were planned, so that speed is not all."""
+    from hearth.planning.statistics_file import decode
+
+    with Storage.open(f"sqlite:///{world.folder / 'cloud.db'}") as storage:
+        said = storage.manifest(f"prior {profile}")
+        assert said is not None
+        data = storage.read_blob(wire.read(wire.Manifest, said.encode()).sha256)
+    student = Student(MiniLMEncoder.open(), load_tools(None).specs, PROFILES[profile])
+    student.take_prior(decode(data))
+    planned = [one for one in world.held_out if one.plan.steps]
+    rankings = student.rank_readings(student.read([one.request for one in planned]))
+    exact = sum(
+        bool(r.candidates) and r.candidates[0].tools == tuple(s.tool for s in d.plan.steps)
+        for d, r in zip(planned, rankings)
+    )
+    return {"n": len(planned), "exact_tools": round(exact / len(planned), 3)}
+
+
+def soak(world: World, seconds: float, rate: float) -> dict[str, object]:
+    """Serves a mix of everything for a while, and looks whether memory grows."""
+    setting = Setting("soak", cached=4096)
+    plans = plan_requests(world, whole_tools=False)
+    lines = [
+        {
+            "id": f"d{k}",
+            "user_request": one.request,
+            **{n: v for n, v in plan_to_json(one.plan).items() if n.startswith("task")},
+        }
+        for k, one in enumerate(world.held_out)
+        if one.plan.steps
+    ]
+    samples: list[tuple[float, float, float]] = []
+    statuses: dict[int, int] = {}
+    taken_ms: list[float] = []
+    n = 0
+    with served(world, setting) as (port, pid):
+        whole = plan_requests(replace(world, held_out=world.held_out[:1]), whole_tools=True)
+        asked(Load(port, whole, 8.0, 3.0, 16))
+        until, piece = time.perf_counter() + seconds, 0
+        while time.perf_counter() < until:
+            given = [
+                post(
+                    "/v1/demonstrations",
+                    {"id": f"m{piece}-{k}", "demonstrations": [{**line, "id": f"{piece}-{k}"}]},
+                    world.tokens[k % N_EDGES],
+                )
+                for k, line in enumerate(lines[:20])
+            ]
+            mixed = [*plans, *given]
+            random.Random(piece).shuffle(mixed)
+            taken, told, _ = asked(Load(port, tuple(mixed), rate, 20.0))
+            for status, k in told.items():
+                statuses[status] = statuses.get(status, 0) + k
+            n += len(taken)
+            taken_ms += taken
+            piece += 1
+            samples.append((n, *memory_mb(pid)))
+            print(f"{n:>9,} requests, {samples[-1][2]:.1f} MB", file=sys.stderr)
+    half = np.array(samples[len(samples) // 2 :])
+    slope = float(np.polyfit(half[:, 0], half[:, 2], 1)[0]) if len(half) > 2 else float("nan")
+    return {
+        "seconds": seconds,
+        "rate_per_s": rate,
+        "n_requests": n,
+        "answers": {str(status): k for status, k in sorted(statuses.items())},
+        "p99_ms": round(float(np.percentile(taken_ms, 99)), 1),
+        "pss_mb_first": round(samples[0][2], 1),
+        "pss_mb_last": round(samples[-1][2], 1),
+        "growth_mb_per_100000_requests": round(slope * 1e5, 2),
+        "samples": [[int(k), round(rss, 1), round(pss, 1)] for k, rss, pss in samples],
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--soak", type=float, default=0.0, metavar="SECONDS")
+    parser.add_argument("--rate", type=float, default=RATE, help="requests a second while soaking")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="of each measurement")
+    parser.add_argument("--only", default="", metavar="NAME", help="one setting, printed and not written")
+    parser.add_argument("--world", type=Path, metavar="DIR", help="keep the service's folder there, for the next time")
+    options = parser.parse_args()
+    started, before = time.perf_counter(), os.times()
+    chosen = [s for s in SETTINGS if options.only in ("", s.name)]
+    profiles = sorted({s.profile for s in chosen})
+    with tempfile.TemporaryDirectory() as temporary:
+        world = world_in(options.world or Path(temporary), ["large", "medium"] if options.world else profiles)
+        if options.soak:
+            results: dict[str, object] = soak(world, options.soak, options.rate)
+        else:
+            results = {s.name: measured(world, s, options.seconds) for s in chosen}
+            results["quality"] = {profile: quality(world, profile) for profile in profiles}
+    if options.only:
+        print(json.dumps(results, indent=2))
+        return
+    spent = sum(os.times()[:4]) - sum(before[:4])
+    name = "cloud_soak" if options.soak else "cloud_service"
+    write_result(name, results, seed=SEED, cpu_s=spent, wall_s=time.perf_counter() - started)
+
+
+def world_in(folder: Path, profiles: Sequence[ProfileName]) -> World:
+    """A new world, or the one that was kept there."""
+    kept = folder / "tokens.json"
+    if not kept.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        made = make_world(folder, profiles)
+        kept.write_text(json.dumps(made.tokens))
+        return made
+    demonstrations = list(read_demonstrations(DEMONSTRATIONS))
+    random.Random(SEED).shuffle(demonstrations)
+    tools: list[dict[str, object]] = [dict(tool_to_json(spec)) for spec in load_tools(None).specs.values()]
+    return World(folder, tuple(json.loads(kept.read_text())), tuple(demonstrations[N_TAUGHT:]), tools)
+
+
+if __name__ == "__main__":
+    main()
