@@ -81,7 +81,7 @@ class RandomFeatures:
         left, right = self._factors
         for turn in signs:
             rows = rows * turn
-            rows = (left @ (rows.reshape(-1, len(left), len(right)) @ right)).reshape(len(rows), -1)
+            rows = (left @ (rows.reshape(len(rows), len(left), len(right)) @ right)).reshape(len(rows), self._width)
         return rows
 
 

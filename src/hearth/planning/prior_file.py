@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 from pathlib import Path
@@ -31,7 +32,8 @@ def keep(folder: Path, prior: Statistics) -> str:
         temporary.replace(path)
         sync_folder(folder)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink()
         kind = StoreFullError if error.errno in (errno.ENOSPC, errno.EDQUOT) else StoreError
         raise kind(f"cannot write the prior to {str(path)!r}: {error.strerror}; it is as before") from None
     return name

@@ -284,6 +284,8 @@ class Student:
             del self._pair_links[link]
 
     def _move_heads(self, taught: Sequence[Taught], sign: int) -> None:
+        if not taught:
+            return
         change = Heads.learn if sign > 0 else Heads.remove
         readings = [one.reading for one in taught]
         change(self.heads, self._reader.text_features(readings), [targets_of(one.sequence) for one in taught])
