@@ -130,7 +130,8 @@ def measured(document: Mapping[str, Any], table: Table) -> str:
         f"commit {document.get('commit') or 'unknown'}",
         str(machine) or "machine unknown",
         "no seed: nothing is drawn" if seed is None else f"seed {seed}",
-        f"{document.get('wall_s', 0):,.0f} s, {document.get('cpu_s', 0):,.0f} of the processor",
+        (f"{document['wall_s']:,.0f} s, " if "wall_s" in document else "")
+        + f"{document.get('cpu_s', 0):,.0f} {'' if 'wall_s' in document else 's '}of the processor",
         f"`{table.command}`",
     ]
     return " · ".join([*parts, age(str(document.get("commit") or ""), table.code)])

@@ -100,6 +100,12 @@ _STREAM = (
     ("forgetting", "forgetting"),
     ("node F1 at the end", "final_node_f1"),
 )
+_FLEET = (
+    ("exact", "last_days/exact"),
+    ("put to the cloud", "last_days/asked"),
+    ("exact without asking", "last_days/own_exact"),
+    ("conventions, exact without asking", "conventions_last_days/own_exact"),
+)
 _RECALL = tuple((f"evidence in the first {k}", f"recall_at_{k}") for k in (5, 10, 20, 50))
 _ANSWER = (
     ("F1", "answer_f1"),
@@ -213,6 +219,20 @@ TABLES: tuple[Table, ...] = (
             Row("oracle: everything at once", "methods/joint/"),
         ),
         _PLANNING,
+    ),
+    Table(
+        "Learning",
+        "A fleet of a thousand simulated owners, the last four of thirty days",
+        "fleet",
+        "hearth fleet simulate --edges 1000 --days 30",
+        _FLEET,
+        (
+            Row("floor: one student for all", "ways/shared/"),
+            Row("a student of one's own", "ways/personal/"),
+            Row("begun with the merged prior, newcomers alone", "ways/merged/"),
+            Row("oracle: always asking", by_definition={key: 1.0 for _, key in _FLEET} | {"last_days/asked": 1.0}),
+        ),
+        (*_PLANNING, "src/hearth/bench/data/q2a", "src/hearth/bench/fleet_habits.py"),
     ),
     Table(
         "Memory",

@@ -79,7 +79,9 @@ def with_origin(document: Mapping[str, Json], lived: Sequence[Lived]) -> dict[st
         one.way: {"cpu_s": round(one.cpu_s, 1), "cpu_ms_a_request": round(1e3 * one.cpu_s / max(one.n_requests, 1), 3)}
         for one in lived
     }
-    return {**cast("dict[str, Json]", origin()), **document, "timing": timing}
+    settings = cast("Mapping[str, Mapping[str, Json]]", document["settings"])
+    cost: dict[str, Json] = {"seed": settings["habit"]["seed"], "cpu_s": round(sum(one.cpu_s for one in lived), 1)}
+    return {**cast("dict[str, Json]", origin()), **cost, **document, "timing": timing}
 
 
 def _way(one: Lived, settings: Settings) -> dict[str, Json]:
