@@ -338,3 +338,24 @@ def test_what_cannot_be_read_ends_in_words(folder: Path, run: Run, tmp_path: Pat
     assert (code, "cannot make the workspace" in told) == (3, True)
     code, _, told = run("job_single.yaml", "--engine", "ray")
     assert (code, "pip install 'hearth-agent[ray]'" in told) == (78, True)
+
+
+@pytest.mark.parametrize(
+    "asks", ["import numpy as np; drawn = np.random.rand()", "from numpy.random import rand; drawn = rand()"]
+)
+def test_what_modules_draw_from_numpy_hangs_on_the_seed(asks: str, folder: Path, run: Run) -> None:
+    """Whether they import it at once or while they predict."""
+    edit(
+        folder / "toy_model.py",
+        "        found = [",
+        f"        {asks}\n        return [str(drawn)] * len(x)\n        found = [",
+    )
+    found = []
+    for k, seed in enumerate((3, 3, 4)):
+        assert run("job_single.yaml", "--seed", seed, "--workspace", f"w{k}")[0] == 0
+        cases = sorted((folder / f"w{k}" / "single").glob("*/*/case.json"), key=lambda path: path.read_text())
+        lines = [json.loads(case.with_name("predictions.jsonl").read_text().splitlines()[0]) for case in cases]
+        found.append([line["prediction"] for line in lines])
+    assert found[0] == found[1]
+    assert len(set(found[0])) == 1  # each case begins anew
+    assert found[0] != found[2]

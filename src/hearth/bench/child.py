@@ -22,7 +22,7 @@ import time
 from pathlib import Path
 from typing import NoReturn, TextIO
 
-from hearth.bench.processes import CANNOT_WRITE, Run
+from hearth.bench.outcome import CANNOT_WRITE, Run
 from hearth.errors import StoreError
 from hearth.guard.sockets import install_network_guard
 

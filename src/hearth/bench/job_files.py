@@ -1,6 +1,7 @@
 """The shape of Ianvs' three YAML files, and how any such file becomes what it says.
 
-Written out, not pydantic's: building its models takes longer than a small job runs.
+Written out, not pydantic's: building its models takes longer than a small job runs; for the same reason these shapes
+have neither `==` nor a text.
 
 Covered: keys that are missing, misspelt or of a wrong type; files that are no YAML, too large, or whose aliases would
 fill the memory.
@@ -33,13 +34,13 @@ Mining = Literal["mining-then-inference", "inference-then-mining", "self-design"
 # ── benchmarkingjob.yaml ──────────────────────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class AlgorithmEntry:
     name: str
     url: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TestObject:
     __test__ = False
 
@@ -47,13 +48,13 @@ class TestObject:
     algorithms: list[AlgorithmEntry]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Visualization:
     mode: str = "selected_only"
     method: str = "print_table"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SelectedItems:
     paradigms: list[str] = field(default_factory=lambda: ["all"])
     modules: list[str] = field(default_factory=lambda: ["all"])
@@ -61,7 +62,7 @@ class SelectedItems:
     metrics: list[str] = field(default_factory=lambda: ["all"])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Rank:
     sort_by: list[dict[str, str]] = field(default_factory=list)
     visualization: Visualization = field(default_factory=Visualization)
@@ -69,7 +70,7 @@ class Rank:
     save_mode: Literal["selected_and_all", "selected_only", "selected_and_all_and_picture"] = "selected_and_all"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class JobFile:
     name: str
     testenv: str
@@ -84,7 +85,7 @@ class JobFile:
 # ── testenv.yaml ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class DatasetKeys:
     train_index: str = ""
     test_index: str = ""
@@ -97,27 +98,27 @@ class DatasetKeys:
     label: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class MetricEntry:
     name: str
     url: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ModelMetric:
     mode: Literal["", "no-inference", "hard-example-mining"] | None = None
     name: str = ""
     url: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ModelEval:
     model_metric: ModelMetric = field(default_factory=ModelMetric)
     threshold: float = 0.9
     operator: Literal[">", "<", "=", ">=", "<="] = ">"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class EnvFile:
     """Any other key is handed on to the paradigm."""
 
@@ -132,12 +133,12 @@ class EnvFile:
 # ── algorithm.yaml ────────────────────────────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Values:
     values: list[Any]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ModuleEntry:
     type: str
     name: str
@@ -145,19 +146,19 @@ class ModuleEntry:
     hyperparameters: list[dict[str, Values]] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class PackageEntry:
     name: str
     url: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class DataSetting:
     train_ratio: float = 0.8
     splitting_method: str = "default"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class AlgorithmFile:
     paradigm_type: str
     modules: list[ModuleEntry]

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from hearth.bench.record import write_bytes
+
+CANNOT_WRITE = 74
+"""Exit code of a case whose outcome could not be written."""
+Report = Callable[[str, float], None]
+"""What is being done, and which share of the case is done."""
+Run = Callable[[Path, Report], object]
+"""Runs what a folder describes and writes there what came of it."""
 
 
 @dataclass(slots=True)

@@ -21,7 +21,7 @@ from typing import Any
 
 from hearth.bench.data_files import Pair, split_rounds, with_absolute_paths
 from hearth.bench.ianvs_modules import PARADIGM_BASE, ClassType, LifelongLearning, registered
-from hearth.bench.processes import Report
+from hearth.bench.outcome import Report
 from hearth.bench.samples import BaseDataSource, as_array, load
 from hearth.errors import RequestError
 

@@ -20,14 +20,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-Report = Callable[[str, float], None]
-"""What is being done, and which share of the case is done."""
-Run = Callable[[Path, Report], object]
-"""Runs what a folder describes and writes there what came of it."""
+from hearth.bench.outcome import CANNOT_WRITE
+
 JOB_CASE = "hearth.bench.case:run_case"
 """The program that runs one case of a job: where its `Run` is."""
-CANNOT_WRITE = 74
-"""Exit code of a case whose outcome could not be written."""
 _GRACE_S = 3.0
 """For a case to write what it has when it is stopped."""
 

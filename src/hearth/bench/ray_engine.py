@@ -17,7 +17,8 @@ from typing import Any
 
 import ray
 
-from hearth.bench.processes import CANNOT_WRITE, JOB_CASE, Case, Event, command, environment, order
+from hearth.bench.outcome import CANNOT_WRITE
+from hearth.bench.processes import JOB_CASE, Case, Event, command, environment, order
 from hearth.errors import RequestError
 from hearth.guard.sockets import Permit, permitted
 

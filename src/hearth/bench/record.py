@@ -8,9 +8,6 @@ from __future__ import annotations
 import datetime as dt
 import json
 import os
-import platform
-import resource
-import subprocess
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -57,11 +54,17 @@ def peak_rss_bytes() -> int:
     except OSError:
         lines = []
     found = next((line.split()[1] for line in lines if line.startswith("VmHWM:")), "")
-    return int(found or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss) * 1024
+    if not found:
+        import resource
+
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return int(found) * 1024
 
 
 def origin() -> dict[str, object]:
     """Where and by what a result was made: `version commit machine at`, one text each."""
+    import platform  # here, and git below: a case that writes no result of its own pays for neither
+
     return {
         "version": __version__,
         "commit": commit(),
@@ -76,24 +79,29 @@ def commit() -> str:
     source = Path(__file__).resolve().parents[1]
     if not (source.parents[1] / ".git").exists():
         return ""
+    import subprocess
+
+    asked = ["git", "status", "--porcelain=v2", "--branch", "--", "."]
     try:
-        head = _git(source, "rev-parse", "--short", "HEAD")
-        return head and head + ("+" if _git(source, "status", "--porcelain", "--", ".") else "")
+        done = subprocess.run(asked, cwd=source, capture_output=True, text=True, timeout=10)
     except (OSError, subprocess.TimeoutExpired):
         return ""
-
-
-def _git(folder: Path, *arguments: str) -> str:
-    done = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, timeout=10)
-    return done.stdout.strip() if done.returncode == 0 else ""
+    lines = done.stdout.splitlines() if done.returncode == 0 else []
+    head = next((line.split()[2][:7] for line in lines if line.startswith("# branch.oid ")), "")
+    return head + ("+" if head and any(not line.startswith("#") for line in lines) else "")
 
 
 def cpu_name() -> str:
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
+        lines = []
+    found = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
+    if not found:
+        import platform
+
         return platform.processor() or platform.machine()
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
+    return found
 
 
 def check_writable(path: Path) -> None:

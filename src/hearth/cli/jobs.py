@@ -55,6 +55,8 @@ def run_job(
     after each. Exit code 0: all is well; 6: some cases failed, a metric gave no number, or lines were passed over; 1:
     all cases failed; 130: stopped by Ctrl-C.
     """
+    import gc
+
     from hearth.bench.processes import LocalEngine
 
     chosen: Engine
@@ -63,6 +65,7 @@ def run_job(
         chosen = ray_engine(jobs, limit, seed, network=network)
     else:  # its first process starts while the job is read
         chosen = local = LocalEngine(jobs, limit, seed, network=network, starts_now=not dry_run)
+    gc.freeze()  # what is imported stays; to look through it again and again takes longer than a small job
     try:
         return _run(file, workspace, chosen, resume, dry_run, strict, seed)
     finally:

@@ -40,7 +40,7 @@ from hearth.bench.metrics import (
     forward_transfer,
     is_accurate,
 )
-from hearth.bench.processes import Report
+from hearth.bench.outcome import Report
 from hearth.bench.q2a import Sample, Split, read_owner
 from hearth.bench.q2a_world import Outcome, World, effect_of, execute, read_world
 from hearth.bench.steps import rouge_l

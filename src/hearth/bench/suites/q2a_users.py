@@ -16,8 +16,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hearth.bench.outcome import Outcome, read_outcome, write_outcome
-from hearth.bench.processes import Case, Engine, Event, Report
+from hearth.bench.outcome import Outcome, Report, read_outcome, write_outcome
+from hearth.bench.processes import Case, Engine, Event
 from hearth.bench.progress import Progress
 from hearth.bench.q2a import Sample, Split, read_owner
 from hearth.bench.record import write_json
