@@ -167,7 +167,7 @@ def serving(folder: Path, *arguments: str) -> Iterator[tuple[str, subprocess.Pop
         process.stderr.close()  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_service_is_started_serves_and_stops_in_order(
     service: Path, capsys: pytest.CaptureFixture[str], workers: int
 ) -> None:

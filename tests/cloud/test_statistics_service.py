@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from fastapi import FastAPI
 
 from hearth import wire
+from hearth.cloud.public import Public
 from hearth.cloud.publishing import Desk, Features
 from hearth.cloud.settings import CloudSettings, Limits, StatisticsSettings
 from hearth.cloud.storage import Storage
@@ -21,9 +22,10 @@ from hearth.edge.secret_sum import Keys, Participant
 from hearth.planning.layout import Layout
 from hearth.planning.statistics import Statistics, merged
 from hearth.planning.statistics_file import decode, encode
+from hearth.types import Plan, Step
 from tests.cloud.conftest import Clock, Serve, Served
-from tests.merging_world import ENCODER, PUBLIC, READING, edge, edges, poisoned
-from tests.small_world import PLANS
+from tests.merging_world import ENCODER, OPTIONS, PUBLIC, READING, edge, edges, poisoned
+from tests.small_world import PLANS, TOOLS, lessons
 
 GIVEN = edges(4)
 LAYOUT = Layout("HashEncoder", 48, READING, tuple(sorted(PLANS)))
@@ -327,3 +329,23 @@ def test_priors_are_made_on_both_databases(storage: Storage, clock: Clock) -> No
     assert (found.kept, len(made)) == (tuple(f"edge {name}" for name in GIVEN), 1)
     assert desk.publish(is_due=True)[1] == ()
     assert desk.prior("small") == made[0].model_dump_json()
+
+
+def test_public_demonstrations_are_in_the_prior_and_judge_what_is_given(small_storage: Storage, clock: Clock) -> None:
+    shown = [replace(d, id=f"p{d.id}") for d in lessons(400, 80_000)]
+    shown = [replace(d, plan=Plan((Step("order_pizza"),))) if k % 7 == 0 else d for k, d in enumerate(shown)]
+    public = Public.of(ENCODER, TOOLS, shown, PUBLIC, OPTIONS, OPTIONS)
+    settings = StatisticsSettings(mode="plain", k=2, least=10, most=60)
+    key = Ed25519PrivateKey.generate()
+    desk = Desk(small_storage, settings, key, FEATURES, clock.monotonic, lambda: public)
+    given = {"a": GIVEN["edge-0"], "b": poisoned(1, "swapped"), "c": GIVEN["edge-2"]}
+    for name, one in given.items():
+        small_storage.add_token(name, name, name * 64, None)
+        desk.take(name, "s", encode(one))
+    found, (told,) = desk.publish()
+    assert found.quarantined == ("edge b",)
+    assert (told.n_edges, told.n_demonstrations) == (2, 480)
+    prior = decode(small_storage.read_blob(told.sha256))
+    exact = merged([given["a"], given["c"], public.given])
+    assert np.array_equal(prior.text.gram, exact.text.gram)
+    assert len(prior.joining) == 2

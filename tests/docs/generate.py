@@ -17,6 +17,7 @@ import click
 from pydantic import BaseModel
 
 from hearth import cli, config, errors
+from hearth.cloud import settings as cloud
 from hearth.registry import load_tools
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
@@ -78,6 +79,7 @@ def _table(name: str, annotation: Any, meaning: str) -> list[str]:
         default = "required" if info.is_required() else f"`{info.default!r}`"
         kind = re.sub(r"Annotated\[(\w+), .*? at 0x\w+>\)\]", r"\1", str(info.annotation))  # a check has no name
         kind = re.sub(r"typing\.|<class '|'>", "", kind)
+        kind = re.sub(r"Annotated\[(\w+), .*\]", r"\1", kind)
         rows.append(f"| `{key}` | {kind.replace('|', '&#124;')} | {default} | {described.get(key, '')} |")
     if rows:
         lines += ["| key | type | default | meaning |", "|---|---|---|---|", *rows, ""]
@@ -89,6 +91,14 @@ def _described(model: type[BaseModel]) -> dict[str, str]:
     source = inspect.getsource(model)
     found = re.findall(r'^    (\w+):[^\n]*\n    """(.*?)"""', source, re.S | re.M)
     return {name: " ".join(text.split()) for name, text in found}
+
+
+def cloud_settings() -> str:
+    """Every table and key of `cloud.toml` with type, default and meaning."""
+    parts = [NOTE, "# Settings of the service: cloud.toml\n", inspect.getdoc(cloud) or "", ""]
+    for field, info in cloud.CloudSettings.model_fields.items():
+        parts += _table(field, info.annotation, "")
+    return "\n".join(parts)
 
 
 def tools() -> str:
@@ -119,7 +129,7 @@ def error_tree() -> str:
     return "\n".join([NOTE, "# Errors\n", (inspect.getdoc(errors) or "").split("The tree:")[0], tree, ""])
 
 
-PAGES = {"cli.md": commands, "config.md": settings, "tools.md": tools, "errors.md": error_tree}
+PAGES = {"cloud.md": cloud_settings, "cli.md": commands, "config.md": settings, "tools.md": tools, "errors.md": error_tree}
 
 
 def outdated() -> list[str]:

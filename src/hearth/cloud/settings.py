@@ -46,6 +46,7 @@ class Service(_Table):
     tls_cert_file: str = ""
     """PEM file of its certificate; empty: no TLS here, a proxy before it has to."""
     tls_key_file: str = ""
+    """PEM file of the certificate's key, where it is not in the same file."""
     workers: Some = 1
     """Processes that serve; each holds a teacher of its own."""
     metrics: bool = Field(default=True, strict=True)
@@ -99,14 +100,19 @@ class AnswersSettings(_Table):
     """Who answers `POST /v1/answers`."""
 
     kind: Literal["none", "model", "recorded"] = "none"
-    """`model`: the endpoint of [teacher], or its own below; `recorded`: a file of lines
-    `{"question", "text", "items"}`."""
+    """`model`: an OpenAI-compatible endpoint; `recorded`: a file of lines `{"question", "text", "items"}`."""
     base_url: str = ""
+    """Of `model`: up to `/v1`."""
     model: str = ""
+    """Of `model`: its name there."""
     api_key_env: str = ""
+    """Of `model`: environment variable that holds the key."""
     timeout_s: Seconds = 60.0
+    """Of `model`: how long one answer may take."""
     parallel: Annotated[int, Field(ge=1, le=64, strict=True)] = 4
+    """Of `model`: questions under way at once."""
     path: str = ""
+    """Of `recorded`: the file."""
 
     @model_validator(mode="after")
     def _is_whole(self) -> AnswersSettings:
@@ -125,8 +131,11 @@ class Limits(_Table):
     burst: Some = 40
     """At once, after a rest."""
     plans_per_day: Count = 5_000
+    """Those that the teacher makes; answers that were kept cost nothing."""
     answers_per_day: Count = 1_000
+    """Of general knowledge."""
     demonstrations_per_day: Count = 10_000
+    """Lines, whether they are new or not."""
     new_tools_per_day: Count = 5_000
     """Descriptions of tools that this process has not kept: each costs the teacher some work."""
     received_bytes_per_day: Count = 500_000_000
@@ -148,6 +157,7 @@ class Limits(_Table):
     cached_plans: Count = 4_096
     """Answers kept by masked request and tools; 0 keeps none."""
     cached_s: Seconds = 86_400.0
+    """For so long. An answer that names a date or an hour is kept for the minute it was asked in."""
 
 
 class TasksSettings(_Table):
@@ -179,6 +189,9 @@ class StatisticsSettings(_Table):
     """Zero-concentrated privacy loss of each prior for all that one edge gave at once; 0 adds no noise."""
     delta: Annotated[float, Field(gt=0, lt=1)] = 1e-6
     """With which the manifest's epsilon goes."""
+    with_public: bool = Field(default=True, strict=True)
+    """Know the demonstrations that Hearth is shipped with: they are in every prior, say how a beginner weighs evidence,
+    and judge what edges give. Costs half a minute of computing for each prior."""
     every_s: Seconds = 3_600.0
     """A new prior is made at most so often."""
 
