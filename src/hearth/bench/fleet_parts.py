@@ -65,6 +65,8 @@ class Settings:
     n_edges: int = 1_000
     habit: Habit = field(default_factory=Habit)
     cloud: Cloud = field(default_factory=Cloud)
+    n_newcomers: int = 96
+    """Edges that live with `merged` and `strangers`, where there are as many."""
     n_probed: int = 60
     """Newcomers whose students are asked what they were never taught."""
 
@@ -99,7 +101,9 @@ def probed_edges(settings: Settings) -> tuple[int, ...]:
 
 
 def parts_of(settings: Settings, way: Way) -> tuple[Part, ...]:
-    edges = [edge for edge in range(settings.n_edges) if way in ("personal", "shared") or is_newcomer(edge)]
+    edges = list(range(settings.n_edges))
+    if way in ("merged", "strangers"):
+        edges = [edge for edge in edges if is_newcomer(edge)][: settings.n_newcomers]
     size = len(edges) if way == "shared" else CHUNK
     starts = range(0, len(edges), max(size, 1))
     return tuple(Part(way, k, tuple(edges[start : start + size])) for k, start in enumerate(starts))

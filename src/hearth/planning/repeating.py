@@ -36,6 +36,8 @@ _POLITE = frozenset(
 """Words that change nothing; they count little when requests are compared."""
 _N_NEAR, _N_SHARED = 6, 6
 """Looked at closely: so many by the sentence's vector, so many by rare words in common."""
+_N_COMMON = 64
+"""A word of more demonstrations than this brings none of them near."""
 _LEAST_FUZZY = 4
 SIGNS = (
     *("bias", "cosine", "kept", "new", "both", "exchanged", "unfilled", "agreed", "margin", "hour", "nothing"),
@@ -186,7 +188,7 @@ class Repeats:
             for key in _spellings(word):
                 met.update(self._with.get(key, {}))
             weight = self._weight(word)
-            if len(met) <= max(64, len(cosines) // 20):  # a word of everybody tells nothing
+            if len(met) <= _N_COMMON:  # a word of everybody tells nothing
                 for id in met:
                     shared[id] = shared.get(id, 0.0) + weight
         best = sorted(shared, key=lambda id: (-shared[id], -self._used[id]))[:_N_SHARED]
