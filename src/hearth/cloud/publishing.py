@@ -18,11 +18,12 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from hearth.cloud.merging import Merged, Noise, Terms, epsilon_of, noisy, refusal, robust
+from hearth.cloud.public import Public
 from hearth.cloud.rounds import Group, RoundRules, Rounds, row_of
 from hearth.cloud.settings import StatisticsSettings
 from hearth.cloud.storage import Part, Storage
@@ -75,11 +76,19 @@ class Desk:
         key: Ed25519PrivateKey,
         features: Features | None = None,
         monotonic: Callable[[], float] = time.monotonic,
+        public: Callable[[], Public] | None = None,
     ) -> None:
+        """
+        Args:
+            features: What edges see with; the shipped encoder and profiles when left out.
+            public: Reads public demonstrations, when the first prior is made.
+        """
         self._storage, self._settings, self._key = storage, settings, key
         self._features = features or Features()
         self._monotonic = monotonic
         self._lock = threading.Lock()
+        self._read_public = public if settings.with_public else None
+        self._public: Public | None = None
         self._published_s: float | None = None
         self._looked_at: dict[str, str] = {}
         self._fingerprints: dict[str, str] = {}
@@ -270,14 +279,17 @@ class Desk:
             if is_due and (is_early or blobs == self._looked_at):
                 return Merged(None, ()), ()
             self._looked_at = blobs
+            if self._public is None and self._read_public is not None:
+                self._public = self._read_public()
             made: list[Manifest] = []
             first: Merged | None = None
-            for profile in self._layouts:
-                merged = robust(self._seen(blobs, profile), self._bounds)
+            for profile in sorted(self._layouts, key=lambda name: self._features.of(name).n_random):
+                anchor = self._public.given.seen_by(self._features.of(profile)) if self._public else None
+                merged = robust(self._seen(blobs, profile), self._bounds, anchor)
                 first = first or merged
                 total = merged.statistics
                 if total is not None and total.n_edges >= s.k:
-                    made.append(self._signed(profile, total))
+                    made.append(self._signed(profile, total, anchor))
             self._published_s = now_s if made else self._published_s
             return first or Merged(None, ()), tuple(made)
 
@@ -295,7 +307,8 @@ class Desk:
             self._fingerprints[blob] = fingerprint_in(self._storage.read_blob(blob))
         return self._fingerprints[blob]
 
-    def _signed(self, profile: ProfileName, total: Statistics) -> Manifest:
+    def _signed(self, profile: ProfileName, total: Statistics, public: Statistics | None) -> Manifest:
+        """Noise comes before what is public: that needs none."""
         s, kind = self._settings, f"prior {profile}"
         before = self._storage.manifests(kind)
         serial = max((serial for serial, _, _ in before), default=0) + 1
@@ -303,6 +316,10 @@ class Desk:
         if s.rho:
             total = noisy(total, Noise(s.rho, s.delta), s.most, self._layouts[profile].sequences)
             epsilon = epsilon_of(s.rho * serial, s.delta)  # every prior before may hold the same edge
+        if public is not None and self._public is not None:
+            n_edges = total.n_edges
+            whole = total.plus(public)
+            total = replace(whole, n_edges=n_edges, joining=self._public.fitted(whole).joining)
         body = encode(total)
         manifest = Manifest(
             kind="prior",
