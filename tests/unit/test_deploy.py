@@ -524,3 +524,33 @@ def test_units_are_hardened(unit: Path, tmp_path: Path) -> None:
         ["systemd-analyze", "security", "--offline=yes", "--threshold=20", ran], capture_output=True
     )
     assert judged.returncode == 0, judged.stdout.decode()[-400:]
+
+
+@pytest.mark.parametrize(
+    ("mode", "mine", "is_fine"),
+    [(0o440, False, True), (0o400, False, True), (0o600, True, True), (0o640, True, False), (0o444, False, False), (0o460, False, False)],
+)  # fmt: skip
+def test_the_key_is_read_as_the_cluster_mounts_it(
+    mode: int, mine: bool, is_fine: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A secret of Kubernetes belongs to root and is read by the pod's group; one's own key by nobody else."""
+    from hearth.cloud import service
+    from hearth.errors import ConfigError
+
+    deployment = next(d for _, d in DOCUMENTS if d["metadata"]["name"] == "hearth-cloud" and d["kind"] == "Deployment")
+    (volume,) = [v for v in deployment["spec"]["template"]["spec"]["volumes"] if "secret" in v]
+    assert volume["secret"]["defaultMode"] == 0o440
+    key = tmp_path / "cloud.key"
+    service.make_key(key)
+    key.chmod(mode)
+    owner = 0
+    monkeypatch.setattr("os.getuid", lambda: owner if mine else 10001)
+    real = key.stat()
+    monkeypatch.setattr(
+        type(key), "stat", lambda self, **_: type("S", (), {"st_mode": real.st_mode, "st_uid": owner})()
+    )
+    if is_fine:
+        service.read_key(key)
+    else:
+        with pytest.raises(ConfigError, match="others can read the key"):
+            service.read_key(key)
