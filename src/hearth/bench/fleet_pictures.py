@@ -104,7 +104,8 @@ def _draw_untaught(axes: Axes, ways: Mapping[str, Document]) -> None:
     axes.set_xscale("symlog", linthresh=5)
     ticks = [0, 5, 10, 20, 50, 100, 200]
     axes.set_xticks(ticks, [str(k) for k in ticks])
-    axes.set(xlabel="requests lived", ylabel="on instructions never taught", title="A new edge, without asking")
+    axes.set(xlabel="requests lived", ylabel="on instructions never taught")
+    axes.set_title("A new edge on what nobody was taught, without asking", fontsize=10)
     axes.set_ylim(0, 1.03)
     axes.grid(alpha=0.25)
     axes.legend(fontsize=7.5)
@@ -129,7 +130,7 @@ def _draw_strata(axes: Axes, ways: Mapping[str, Document]) -> None:
     axes.set_ylim(0, 1.12)
     axes.set_title("Last days, by what the student had been taught (share of requests above)", fontsize=10)
     axes.grid(alpha=0.25, axis="y")
-    axes.legend(fontsize=7.5, loc="upper left", bbox_to_anchor=(0, 0.93))
+    axes.legend(fontsize=7.5, loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=2, frameon=False)
 
 
 def _draw_cost(axes: Axes, ways: Mapping[str, Document]) -> None:
