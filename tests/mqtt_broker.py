@@ -45,9 +45,11 @@ def free_port() -> int:
 
 
 @contextlib.contextmanager
-def running(kind: str, folder: Path, tls: Path | None = None, authority: Path | None = None) -> Iterator[int]:
+def running(
+    kind: str, folder: Path, tls: Path | None = None, authority: Path | None = None, port: int = 0
+) -> Iterator[int]:
     """A broker of that kind on a port of this machine; with `tls`, a file of its key and certificates."""
-    port = free_port()
+    port = port or free_port()
     if kind == "mosquitto":
         assert MOSQUITTO is not None
         settings = folder / "mosquitto.conf"

@@ -12,9 +12,15 @@ from pathlib import Path
 
 import pytest
 from tests.e2e.conftest import Hearth
-from tests.mqtt_broker import BROKERS, Things, running
+from tests.mqtt_broker import BROKERS, Things, free_port, running
 
+from hearth.agent import Agent
+from hearth.guard.approval import RefusingApprover
+from hearth.models.scripted import HashEncoder
+from hearth.planning.cascade import Cascade
 from hearth.store import Store
+from hearth.testing import ScriptedPlanner
+from hearth.types import Plan, Step
 
 
 @pytest.fixture(scope="module")
@@ -122,3 +128,42 @@ def test_an_order_nobody_confirms_is_said_to_be_unknown(home: Path, hearth: Hear
 def test_a_watch_without_a_broker_says_what_is_missing(home: Path, hearth: Hearth) -> None:
     done = hearth("devices", "watch", "--seconds", "1")
     assert (done.code, "no [home.mqtt]" in done.err) == (78, True)
+
+
+def test_what_a_broker_says_is_a_sensors_word(home: Path, things: Things, port: int) -> None:
+    connect(home, port)
+    agent = Agent.open(home, RefusingApprover(), environ=os.environ, encoder=HashEncoder())
+    plan = Plan((Step("device_state", {"device": "ceiling lamp"}),), 1.0, "scripted")
+    agent.planner = Cascade([ScriptedPlanner({"go": plan})], confident=0.0)
+    try:
+        (result,) = agent.run(agent.request("go")).results
+    finally:
+        agent.close()
+    assert "sensor" in result.label.sources
+    assert result.label.readers == frozenset()
+
+
+def test_a_watch_goes_on_when_the_broker_comes_back(
+    home: Path, hearth: Hearth, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port = free_port()
+    connect(home, port)
+
+    def start_late() -> None:
+        with running(BROKERS[0], tmp_path, port=port) as there:
+            found = Things(there)
+            keys = {"name": "attic sensor", "dev": {"ids": "a", "sa": "attic"}, "stat_t": "a", "dev_cla": "temperature"}
+            found.announce("sensor", "attic", {**keys, "unit_of_meas": "°C"})
+            for value in range(12):
+                found.say("a", str(20 + value))
+                over.wait(0.5)
+            found.close()
+
+    over = threading.Event()
+    late = threading.Timer(0.3, start_late)
+    late.start()
+    watched = hearth("devices", "watch", "--seconds", "5")
+    over.set()
+    late.join(20)
+    assert watched.code == 0, watched.err
+    assert "attic sensor (attic): temperature" in watched.out

@@ -164,6 +164,7 @@ QUESTIONS = (
     "what could I cook without Walnuts or hazelnuts",
     "suggest a WALNUT-free dinner for Sam Bergmann",
     "any ideas for a Vegetarian dinner? Lotte can't have hazelnuts",
+    "what could i cook for lotte and sam bergmann in ghent tonight",
     "what is a light dinner, given that Sam is allergic to shellfish",
 )
 
@@ -201,6 +202,17 @@ def test_which_part_came_from_where_is_shown(tmp_path: Path) -> None:
     assert said["ask_cloud: cloud"].startswith("from the cloud (gpt): Mushroom risotto; Tomato soup; Chef's surprise")
     assert "you are allergic to walnuts, so one was left out" in said["ask_cloud: your facts"]
     assert "shellfish" not in text, "Sam was not named"
+
+
+def test_a_contact_may_be_called_what_they_are(tmp_path: Path) -> None:
+    card = "BEGIN:VCARD\r\nVERSION:4.0\r\nUID:eva\r\nFN:Eva Maes\r\nRELATED;TYPE=parent;VALUE=text:mum\r\nNOTE:my mum\r\nEND:VCARD\r\n"
+    facts = (("Eva Maes", "allergic to", "milk"),)
+    with cloud(proposing) as (port, sent), opened(tmp_path, port, facts=facts) as agent:
+        (agent.home / "owner" / "contacts" / "eva.vcf").write_text(card)
+        episode = ask(agent, "what could I cook for my mum")
+        assert "Eva Maes is allergic to milk" in episode.answer.text
+        assert b"Eva" not in b"".join(sent)
+        assert "Eva Maes" not in ask(agent, "what could I cook").answer.text
 
 
 def test_offline_what_is_known_here_is_said(tmp_path: Path) -> None:

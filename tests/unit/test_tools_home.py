@@ -11,7 +11,6 @@ import pytest
 
 from hearth.config import parse_settings
 from hearth.errors import Ambiguous, ConfigError, NotFound, ToolError
-from hearth.functions import to_plain
 from hearth.guard.policy import Policy, Rule
 from hearth.protocols import CallContext
 from hearth.testing import InMemoryWorkspace, check_tool, make_call
@@ -211,3 +210,11 @@ def test_settings_name_devices_and_scenes() -> None:
 def test_settings_that_are_wrong_are_named(text: str, told: str) -> None:
     with pytest.raises(ConfigError, match=told):
         parse_settings(text, Path("hearth.toml"))
+
+
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: str(tool.spec.name))
+def test_an_order_is_never_given_twice_and_can_be_taken_back_but_for_a_door(tool: Any) -> None:
+    changes = tool.spec.effect != "none"
+    assert tool.spec.is_idempotent is not changes, "after a crash it is reported, not repeated"
+    assert tool.spec.n_retries == 0 or not changes
+    assert (tool._undo is not None) == (tool.spec.effect == "change")

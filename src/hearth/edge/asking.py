@@ -18,14 +18,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hearth import wire
+from hearth import config, wire
 from hearth.config import Settings
 from hearth.edge import fusing, joining
 from hearth.edge.fusing import Eater, Private
 from hearth.errors import HearthError, LinkError, ToolError
 from hearth.functions import FunctionTool, tool
-from hearth.guard.mask import UnknownStandInError
+from hearth.guard.mask import Masker, UnknownStandInError
+from hearth.guard.owner_names import OwnerNames, OwnName, gathered
+from hearth.guard.tagging import shipped_tag
 from hearth.memory.facts import ME, FactStore
+from hearth.memory.relations import KIN
 from hearth.protocols import CallContext
 from hearth.store import Store
 from hearth.tools.calendar import find_events
@@ -34,6 +37,20 @@ from hearth.tools.people import entities
 ASK_CLOUD = "ask_cloud"
 HEALTH = frozenset({"allergic to", "health", "diet", "avoids"})
 """Relations whose values never leave, in whatever form."""
+_NAMES: Mapping[str, str] = {
+    "lives in": "place",
+    "from": "place",
+    "works at": "organisation",
+    "studies at": "organisation",
+    "name": "person",
+    "called": "person",
+    "phone": "phone",
+    "email": "email",
+    "address": "address",
+    "partner": "person",
+    "spouse": "person",
+}
+"""Relations whose values are names, with the kind they are masked as."""
 _SOON = re.compile(r"\b(?:tonight|now|quick\w*|today|this (?:morning|afternoon|evening)|before)\b", re.IGNORECASE)
 _EVENING = dt.timedelta(hours=8)
 
@@ -107,12 +124,12 @@ def answer(question: str, call: CallContext, at: _Home) -> JoinedAnswer:
 
 def _asked(question: str, call: CallContext, at: _Home) -> tuple[wire.AnswerGiven, str]:
     """What the cloud says, in the owner's own names, and what was sent. Raises: LinkError."""
-    from hearth.edge.teaching import open_link, owners_mask  # needed by few requests
+    from hearth.edge.teaching import open_link  # needed by few requests
 
     link = open_link(at.store, at.path, at.settings, call.egress)
     if link is None:
         raise LinkError("this home has left its cloud", code="closed")
-    masked = owners_mask(call.workspace, at.settings, at.environ).masker().mask(question[:4_000])
+    masked = _masker(call, at).mask(question[:4_000])
     with link:
         given = link.answer(wire.AnswerAsked(id=secrets.token_hex(12), question=masked.text), masked.values)
     try:
@@ -130,6 +147,22 @@ def _asked(question: str, call: CallContext, at: _Home) -> tuple[wire.AnswerGive
     except UnknownStandInError as error:
         raise LinkError(str(error), code="shape") from None
     return given.model_copy(update={"text": text, "items": items}), masked.text
+
+
+def _masker(call: CallContext, at: _Home) -> Masker:
+    """The owner's mask, with the names that facts hold beside those of contacts and calendar."""
+    settings = at.settings
+    held = FactStore(at.store).believed()
+    names = [OwnName(fact.subject, "person") for fact in held if fact.subject != ME]
+    names += [OwnName(fact.value, _NAMES[fact.relation]) for fact in held if fact.relation in _NAMES]
+    names += [OwnName(fact.value, "person") for fact in held if fact.relation in KIN.values()]
+    return Masker(
+        settings.mask.kinds,
+        names=OwnerNames((*gathered(call.workspace, settings), *names), settings.mask.keep),
+        tag=shipped_tag(config.cache_folder(at.environ)),
+        country=settings.owner.country,
+        keep=settings.mask.keep,
+    )
 
 
 def _local(reason: str, private: Private, question: str) -> JoinedAnswer:
@@ -160,10 +193,18 @@ def _lines(who: Eater) -> list[str]:
 
 
 def _private(question: str, facts: list[tuple[str, str, str]], call: CallContext) -> Private:
-    names = [one.name for one in entities(call.workspace) if one.kind == "person"]
+    people = [one for one in entities(call.workspace) if one.kind == "person"]
+    names = [one.name for one in people]
+    called = [one.name for one in people if any(_is_word(alias, question) for alias in one.aliases)]
     place = next((value for who, relation, value in facts if who == ME and relation == "lives in"), "")
     free_minutes, until = _free(question, call)
-    return Private(fusing.eaters_for(question, facts, names), place.split(",")[0].strip(), free_minutes, until)
+    return Private(
+        fusing.eaters_for(" ".join((question, *called)), facts, names), place.split(",")[0].strip(), free_minutes, until
+    )
+
+
+def _is_word(alias: str, question: str) -> bool:
+    return re.search(rf"\b{re.escape(alias)}\b", question, re.IGNORECASE) is not None
 
 
 def _free(question: str, call: CallContext) -> tuple[int | None, str]:
