@@ -3,7 +3,7 @@
 People ask for the same few things again and again, in other words, on other days, with another name or text in them.
 `Repeats` lays a request beside each demonstration like it, word by word; errors of typing count as the same word.
 Moments of the plan move by the days in between, values that stood in the taught words are read from their place in the
-new ones, all else stays as it was taught. It says of each plan how like the words are (`Signs`) and how sure it is.
+new ones, all else stays as it was taught. It says of each plan how like the words are (`SIGNS`) and how sure it is.
 
 Covered: repetition with other politeness, order, spelling; one's own phrases for fixed plans; changed meanings, as far
 as somebody contradicts the old one (`contradict`).
@@ -14,7 +14,6 @@ requests of a kind never taught: for these the sureness is low, and another plan
 from __future__ import annotations
 
 import datetime as dt
-import functools
 import math
 import re
 from collections import Counter
@@ -24,21 +23,25 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hearth.tools.words import folded
+from hearth.planning.alongside import (
+    POLITE,
+    Said,
+    as_value,
+    place_of,
+    quotations,
+    quoted_at,
+    spellings_of,
+    trimmed,
+    words_of,
+)
 from hearth.types import Argument, Demonstration, Plan, Ref, Step
 
 Floats = NDArray[np.float64]
-_WORD = re.compile(r"[^\W_]+")
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d)?(?:[+-]\d\d:\d\d|Z)?)?")
-_POLITE = frozenset(
-    re.findall(r"\S+", "please pls plz thanks thank ta hey hi hello ok okay so um uh right hearth you can could would")
-)
-"""Words that change nothing; they count little when requests are compared."""
 _N_NEAR, _N_SHARED = 6, 6
 """Looked at closely: so many by the sentence's vector, so many by rare words in common."""
 _N_COMMON = 64
 """A word of more demonstrations than this brings none of them near."""
-_LEAST_FUZZY = 4
 SIGNS = (
     *("bias", "cosine", "kept", "new", "both", "exchanged", "unfilled", "agreed", "margin", "hour", "nothing"),
     *("likely", "short"),
@@ -110,11 +113,11 @@ class Repeats:
         self.remove(demonstration.id)
         if len(self._taught) >= self._most:
             self.remove(min(self._used, key=lambda id: (self._used[id], id)))
-        said, places = _words(demonstration.request)
+        said, places = words_of(demonstration.request)
         slots = _slots(demonstration.request, demonstration.plan, places)
         form = form_of(demonstration.plan, [slot[2] for slot in slots])
         weights = tuple(self._weight(word) for word in said)
-        quoted = _quoted(demonstration.request, [(a, places[a][0]) for a, *_ in slots])
+        quoted = quotations(demonstration.request, [(a, places[a][0]) for a, *_ in slots])
         one = _Taught(demonstration.id, said, slots, demonstration.plan, form, demonstration.now, weights, quoted)
         self._taught[one.id] = one
         if len(self._rows) == len(self._vectors):
@@ -123,8 +126,8 @@ class Repeats:
         self._place[one.id] = len(self._rows)
         self._rows.append(one.id)
         self._touch(one.id)
-        for word in set(said) - _POLITE:
-            for key in _spellings(word):
+        for word in set(said) - POLITE:
+            for key in spellings_of(word):
                 self._with.setdefault(key, {})[one.id] = None
 
     def remove(self, id: str) -> None:
@@ -138,8 +141,8 @@ class Repeats:
             self._rows[row], self._place[last] = last, row
             self._vectors[row] = self._vectors[len(self._rows)]
         del self._used[id]
-        for word in set(one.said) - _POLITE:
-            for key in _spellings(word):
+        for word in set(one.said) - POLITE:
+            for key in spellings_of(word):
                 self._with[key].pop(id, None)
 
     def _touch(self, id: str) -> None:
@@ -164,7 +167,7 @@ class Repeats:
         """
         if not self._taught:
             return []
-        said = _Said(text, self._weight)
+        said = Said(text, self._weight)
         if cosines is None:
             cosines = self.vectors @ vector
         found = []
@@ -182,10 +185,10 @@ class Repeats:
         near = np.argpartition(-cosines, n - 1)[:n] if len(cosines) > n else np.arange(len(cosines))
         shared: dict[str, float] = {}
         for word in dict.fromkeys(said):
-            if word in _POLITE:
+            if word in POLITE:
                 continue
             met: dict[str, None] = {}
-            for key in _spellings(word):
+            for key in spellings_of(word):
                 met.update(self._with.get(key, {}))
             weight = self._weight(word)
             if len(met) <= _N_COMMON:  # a word of everybody tells nothing
@@ -249,10 +252,10 @@ class Repeats:
         rested = self._taught.get(wrong.id)
         if rested is None:
             return 0
-        said, places = _words(text)
+        said, places = words_of(text)
         if form_of(right, [slot[2] for slot in _slots(text, right, places)]) == rested.form:
             return 0
-        telling = set(said) - _POLITE
+        telling = set(said) - POLITE
         gone = [
             one.id
             for one, other in ((self._taught[id], self._vectors[row]) for row, id in enumerate(self._rows))
@@ -263,7 +266,7 @@ class Repeats:
         return len(gone)
 
     def _weight(self, word: str) -> float:
-        return 0.1 if word in _POLITE else self._rarity.get(word, self._unknown)
+        return 0.1 if word in POLITE else self._rarity.get(word, self._unknown)
 
 
 def rarity_of(requests: Iterable[str]) -> dict[str, float]:
@@ -271,7 +274,7 @@ def rarity_of(requests: Iterable[str]) -> dict[str, float]:
     counts: Counter[str] = Counter()
     n = 0
     for text in requests:
-        counts.update(set(_words(text)[0]))
+        counts.update(set(words_of(text)[0]))
         n += 1
     return {word: 0.2 + math.log((n + 1) / (count + 0.5)) / math.log(n + 2) for word, count in counts.items()}
 
@@ -346,7 +349,7 @@ def form_of(plan: Plan, said: Sequence[Argument]) -> tuple[object, ...]:
     return tuple((s.tool, tuple((name, kept(v)) for name, v in sorted(s.arguments.items()))) for s in plan.steps)
 
 
-# ── Words ─────────────────────────────────────────────────────────────────────────────────────────────────
+# ── One demonstration ───────────────────────────────────────────────────────────────────────────────────────
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,25 +363,6 @@ class _Fitted:
     """Share of the values that were said then of which nothing was found now."""
     hours: float
     """How far the hours of the day are apart."""
-
-
-@functools.lru_cache(maxsize=200_000)
-def _words(text: str) -> tuple[tuple[str, ...], tuple[tuple[int, int], ...]]:
-    found = [match.span() for match in _WORD.finditer(text)]
-    return tuple(folded(text[a:b]) for a, b in found), tuple(found)
-
-
-@functools.lru_cache(maxsize=200_000)
-def _spellings(word: str) -> frozenset[str]:
-    """The word and, of a longer one, what is left of it without one letter: two words with one in common are an error
-    of typing apart.
-
-    Source:
-        Symmetric deletion: Garbe 2012, SymSpell; Mor & Fraenkel 1982.
-    """
-    if len(word) < _LEAST_FUZZY or not word.isalpha():
-        return frozenset([word])
-    return frozenset([word, *(word[:k] + word[k + 1 :] for k in range(len(word)))])
 
 
 def _slots(text: str, plan: Plan, places: Sequence[tuple[int, int]]) -> tuple[tuple[int, int, Argument], ...]:
@@ -400,7 +384,7 @@ def _slots(text: str, plan: Plan, places: Sequence[tuple[int, int]]) -> tuple[tu
     return tuple(sorted(found, key=lambda slot: slot[0]))
 
 
-def _fit(one: _Taught, said: _Said, own: Sequence[float], now: dt.datetime) -> _Fitted:
+def _fit(one: _Taught, said: Said, own: Sequence[float], now: dt.datetime) -> _Fitted:
     """Lay a request beside a demonstration: which words are the same, which stand for others."""
     partner = said.paired(one.said)
     slotted = {k for a, b, _ in one.slots for k in range(a, b)}
@@ -417,19 +401,19 @@ def _fit(one: _Taught, said: _Said, own: Sequence[float], now: dt.datetime) -> _
     changes: dict[str, Argument] = {}
     n_unfilled = 0
     for a, b, value in one.slots:
-        span = _quoted_at(one.quoted[a], said.text, said.places) if a in one.quoted else None
+        span = quoted_at(one.quoted[a], said.text, said.places) if a in one.quoted else None
         if span is None:
-            span = _place_of((a, b), partner, len(one.said), len(said.words))
+            span = place_of((a, b), partner, len(one.said), len(said.words))
             if span is None:
                 n_unfilled += 1
                 continue
             covered.update(range(*span))
-            span = _trimmed(span, said.text, said.words, said.places)
+            span = trimmed(span, said.text, said.words, said.places)
         covered.update(range(*span))
         if span[0] == span[1] or said.words[slice(*span)] == one.said[a:b]:
             continue
         words = said.text[said.places[span[0]][0] : said.places[span[1] - 1][1]]
-        if (new := _as(value, words)) is not None:
+        if (new := as_value(value, words)) is not None:
             changes[repr(value)] = new
     hours = 0.0
     if one.now is not None:
@@ -451,106 +435,3 @@ def _planned(one: _Taught, changes: Mapping[str, Argument], now: dt.datetime) ->
     if changes:
         plan = exchanged(plan, lambda value: changes.get(repr(value), value))
     return plan if one.now is None else moved(plan, one.now, now)
-
-
-class _Said:
-    """A request, its words ready to be looked up."""
-
-    def __init__(self, text: str, weight: Callable[[str], float]) -> None:
-        self.text = text
-        self.words, self.places = _words(text)
-        self.weights = [weight(word) for word in self.words]
-        self.whole = sum(self.weights)
-        self._by_word: dict[str, list[int]] = {}
-        self._by_spelling: dict[str, list[int]] = {}
-        for place, word in enumerate(self.words):
-            self._by_word.setdefault(word, []).append(place)
-            if len(word) >= _LEAST_FUZZY:
-                for spelling in _spellings(word):
-                    self._by_spelling.setdefault(spelling, []).append(place)
-
-    def paired(self, taught: Sequence[str]) -> dict[int, int]:
-        """Words of a demonstration beside words of the request: the same, or one error of typing apart; in order where
-        there is a choice."""
-        pairs: dict[int, int] = {}
-        taken: set[int] = set()
-        at = 0
-        for k, word in enumerate(taught):
-            choices = [j for j in self._by_word.get(word, ()) if j not in taken]
-            if not choices and len(word) >= _LEAST_FUZZY:
-                alike = {j for spelling in _spellings(word) for j in self._by_spelling.get(spelling, ())}
-                choices = [j for j in sorted(alike) if j not in taken and abs(len(self.words[j]) - len(word)) <= 1]
-            if choices:
-                place = at
-                j = min(choices, key=lambda j: (j < place, abs(j - place)))
-                pairs[k] = j
-                taken.add(j)
-                at = j + 1
-        return pairs
-
-
-def _place_of(slot: tuple[int, int], partner: Mapping[int, int], n_taught: int, n_said: int) -> tuple[int, int] | None:
-    """Where in the request the words stand that are in a value's place: between those beside it."""
-    a, b = slot
-    if all(k in partner for k in range(a, b)):
-        inside = [partner[k] for k in range(a, b)]
-        if inside == list(range(inside[0], inside[0] + len(inside))):
-            before = partner.get(a - 1, -1) if a else -1
-            if b < n_taught or a == 0 or before + 1 == inside[0]:
-                end = inside[-1] + 1
-                return inside[0], end
-    left = next((partner[k] + 1 for k in range(a - 1, -1, -1) if k in partner), 0)
-    outer = {partner[k] for k in partner if not a <= k < b}
-    right = next((partner[k] for k in range(b, n_taught) if k in partner and partner[k] >= left), n_said)
-    while left < right and left in outer:
-        left += 1
-    return (left, right) if left < right and outer.isdisjoint(range(left, right)) else None
-
-
-_QUOTED = re.compile(r"[\"“„«]([^\"“”„«»]+)[\"”“»]")
-_QUOTES = frozenset('"“”„«»')
-
-
-def _quoted(text: str, starts: Sequence[tuple[int, int]]) -> dict[int, tuple[int, int]]:
-    """Of stretches (first word, where it begins) those that begin a quotation: which it is, of how many."""
-    found = [match.start(1) for match in _QUOTED.finditer(text)]
-    return {word: (found.index(at), len(found)) for word, at in starts if at in found}
-
-
-def _quoted_at(which: tuple[int, int], text: str, places: Sequence[tuple[int, int]]) -> tuple[int, int] | None:
-    """The words of the quotation in the same place, where there are as many."""
-    found = [match.span(1) for match in _QUOTED.finditer(text)]
-    if len(found) != which[1]:
-        return None
-    start, end = found[which[0]]
-    inside = [k for k, (a, b) in enumerate(places) if a >= start and b <= end]
-    return (inside[0], inside[-1] + 1) if inside else None
-
-
-def _trimmed(
-    span: tuple[int, int], text: str, said: Sequence[str], places: Sequence[tuple[int, int]]
-) -> tuple[int, int]:
-    """The words of a value alone: nothing polite before it, nothing of another sentence."""
-    first, end = span
-    while first < end and said[first] in _POLITE:
-        first += 1
-    for k in range(end - 1, first, -1):
-        gap = _gap(text, places, k)
-        if set(gap) & _QUOTES or (":" in gap and " " in gap):
-            return (k, end) if ":" in gap else (first, k)
-    return first, end
-
-
-def _gap(text: str, places: Sequence[tuple[int, int]], k: int) -> str:
-    """What stands between a word and the one before."""
-    return text[places[k - 1][1] : places[k][0]]
-
-
-def _as(value: Argument, words: str) -> Argument | None:
-    """Words as a value of the same type; None when they are none."""
-    if isinstance(value, str):
-        return words
-    number = re.fullmatch(r"\d+(?:\.\d+)?", words)
-    if number is None:
-        return None
-    return int(words) if isinstance(value, int) and words.isdigit() else float(words)
