@@ -23,7 +23,7 @@ from hearth.planning.layout import Layout
 from hearth.planning.statistics import Statistics, merged
 from hearth.planning.statistics_file import decode, encode
 from hearth.types import Plan, Step
-from tests.cloud.conftest import Clock, Serve, Served
+from tests.cloud.conftest import Clock, Serve, Served, wait_until
 from tests.merging_world import ENCODER, OPTIONS, PUBLIC, READING, edge, edges, poisoned
 from tests.small_world import PLANS, TOOLS, lessons
 
@@ -55,6 +55,26 @@ def manifest(served: Served, token: str) -> wire.Manifest | None:
     return wire.read(wire.Manifest, answer.content) if answer.status_code == 200 else None
 
 
+def awaited(served: Served, token: str, n_edges: int) -> wire.Manifest:
+    """The prior of so many edges, made after they were answered."""
+    found: list[wire.Manifest | None] = [None]
+
+    def is_there() -> bool:
+        found[0] = manifest(served, token)
+        return found[0] is not None and found[0].n_edges == n_edges
+
+    wait_until(is_there)
+    assert found[0] is not None
+    return found[0]
+
+
+def settled(served: Served) -> None:
+    """Until no prior is being made."""
+    app = served.server.config.app
+    assert isinstance(app, FastAPI)
+    app.state.statistics.publish(is_due=False)
+
+
 def prior_of(served: Served, token: str) -> Statistics:
     told = manifest(served, token)
     assert told is not None
@@ -71,10 +91,10 @@ def test_enough_edges_make_a_signed_prior_that_is_their_exact_sum(serve: Serve, 
     for place, (name, one) in enumerate(GIVEN.items()):
         answer = give(served, name, one)
         assert answer.json()["accepted"] == ["s1"], answer.text
-        assert (manifest(served, token) is None) == (place < 2)
+        if place >= 2:
+            awaited(served, token, place + 1)
         clock.wait(2)
-    told = manifest(served, token)
-    assert told is not None
+    told = awaited(served, token, 4)
     assert (told.serial, told.n_edges, told.n_demonstrations, told.epsilon) == (2, 4, 160, None)
     total = merged(GIVEN.values())
     prior = prior_of(served, token)
@@ -102,6 +122,7 @@ def test_a_poisoner_is_not_in_the_prior(serve: Serve, clock: Clock) -> None:
     for name, one in {**GIVEN, "edge-1": poisoned(1, "swapped")}.items():
         clock.wait(2)
         assert give(served, name, one).status_code == 200
+    settled(served)
     prior = prior_of(served, served.token("reader"))
     honest = merged(one for name, one in GIVEN.items() if name != "edge-1")
     assert np.array_equal(prior.text.gram, honest.text.gram)
@@ -144,12 +165,13 @@ def test_no_token_and_two_agents_give_nothing(serve: Serve, clock: Clock) -> Non
 
 def test_a_prior_with_noise_says_what_it_cost(serve: Serve, clock: Clock) -> None:
     served = start(serve, clock, rho=0.5)
-    for name, one in GIVEN.items():
+    token = served.token("reader")
+    for place, (name, one) in enumerate(GIVEN.items()):
         clock.wait(2)
         give(served, name, one)
-    token = served.token("reader")
-    told = manifest(served, token)
-    assert told is not None
+        if place >= 2:
+            awaited(served, token, place + 1)
+    told = awaited(served, token, 4)
     assert told.serial == 2
     assert told.epsilon == pytest.approx(8.0, abs=0.6)  # two priors of rho 0.5: rho 1, delta 1e-6
     assert prior_of(served, token).is_noisy
@@ -246,9 +268,7 @@ def test_in_secret_the_service_sees_the_sum_alone(serve: Serve, clock: Clock) ->
         one.open()
     assert found[0].ask("GET").state == "done"
     token = served.token("reader")
-    told = manifest(served, token)
-    assert told is not None
-    assert (told.n_edges, told.n_demonstrations) == (3, 120)
+    assert awaited(served, token, 3).n_demonstrations == 120
     total = merged(list(GIVEN.values())[:3])
     prior = prior_of(served, token)
     assert np.array_equal(prior.text.gram, total.text.gram)

@@ -29,6 +29,7 @@ from hearth.cloud.settings import StatisticsSettings
 from hearth.cloud.storage import Part, Storage
 from hearth.edge.secret_sum import Keys, Opened, alias_of
 from hearth.errors import StatisticsError
+from hearth.planning.beginning import Numbers
 from hearth.planning.candidates import Sequence_
 from hearth.planning.layout import Layout, public_sequences
 from hearth.planning.profiles import PROFILES, ProfileName
@@ -86,7 +87,8 @@ class Desk:
         self._storage, self._settings, self._key = storage, settings, key
         self._features = features or Features()
         self._monotonic = monotonic
-        self._lock = threading.Lock()
+        self._lock, self._publishing = threading.Lock(), threading.Lock()
+        self._is_one_waiting = False
         self._read_public = public if settings.with_public else None
         self._public: Public | None = None
         self._published_s: float | None = None
@@ -271,27 +273,50 @@ class Desk:
         Args:
             is_due: Only when the last was made long enough ago, of something else; for calls after every contribution.
         """
-        s = self._settings
         with self._lock:
-            now_s = self._monotonic()
-            blobs = self._blobs()
-            is_early = self._published_s is not None and now_s - self._published_s < s.every_s
-            if is_due and (is_early or blobs == self._looked_at):
-                return Merged(None, ()), ()
-            self._looked_at = blobs
-            if self._public is None and self._read_public is not None:
-                self._public = self._read_public()
-            made: list[Manifest] = []
-            first: Merged | None = None
-            for profile in sorted(self._layouts, key=lambda name: self._features.of(name).n_random):
-                anchor = self._public.given.seen_by(self._features.of(profile)) if self._public else None
-                merged = robust(self._seen(blobs, profile), self._bounds, anchor)
-                first = first or merged
-                total = merged.statistics
-                if total is not None and total.n_edges >= s.k:
-                    made.append(self._signed(profile, total, anchor))
-            self._published_s = now_s if made else self._published_s
-            return first or Merged(None, ()), tuple(made)
+            if is_due and self._is_one_waiting:
+                return Merged(None, ()), ()  # another call waits for its turn, and will see what came
+            self._is_one_waiting = is_due
+        with self._publishing:
+            self._is_one_waiting = False
+            return self._publish(is_due)
+
+    def _publish(self, is_due: bool) -> tuple[Merged, tuple[Manifest, ...]]:
+        now_s, blobs = self._monotonic(), self._blobs()
+        is_early = self._published_s is not None and now_s - self._published_s < self._settings.every_s
+        if is_due and (is_early or blobs == self._looked_at):
+            return Merged(None, ()), ()
+        self._looked_at = blobs
+        if self._public is None and self._read_public is not None:
+            self._public = self._read_public()
+        made: list[Manifest] = []
+        first: Merged | None = None
+        joining: Numbers = ()
+        for profile in sorted(self._layouts, key=lambda name: self._features.of(name).n_random):
+            public = self._public.given.seen_by(self._features.of(profile)) if self._public else None
+            merged = robust(self._seen(blobs, profile), self._bounds, public)
+            first = first or merged
+            total = merged.statistics
+            if total is None or total.n_edges < self._settings.k:
+                continue
+            whole, epsilon = self._whole(profile, total, public)
+            if self._public is not None and not joining:
+                joining = self._public.fitted(whole).joining
+            made.append(self._signed(profile, replace(whole, joining=joining), epsilon))
+        self._published_s = now_s if made else self._published_s
+        return first or Merged(None, ()), tuple(made)
+
+    def _whole(
+        self, profile: ProfileName, total: Statistics, public: Statistics | None
+    ) -> tuple[Statistics, float | None]:
+        """What edges gave, with noise where there is to be some, and what is public, which needs none; and epsilon."""
+        s, epsilon = self._settings, None
+        n_edges = total.n_edges
+        if s.rho:
+            total = noisy(total, Noise(s.rho, s.delta), s.most, self._layouts[profile].sequences)
+            n_before = len(self._storage.manifests(f"prior {profile}"))
+            epsilon = epsilon_of(s.rho * (n_before + 1), s.delta)  # every prior before may hold the same edge
+        return (replace(total.plus(public), n_edges=n_edges) if public is not None else total), epsilon
 
     def _seen(self, blobs: Mapping[str, str], profile: ProfileName) -> _Read:
         """What a profile can see of it: sums of larger profiles, and of its own."""
@@ -307,19 +332,9 @@ class Desk:
             self._fingerprints[blob] = fingerprint_in(self._storage.read_blob(blob))
         return self._fingerprints[blob]
 
-    def _signed(self, profile: ProfileName, total: Statistics, public: Statistics | None) -> Manifest:
-        """Noise comes before what is public: that needs none."""
-        s, kind = self._settings, f"prior {profile}"
-        before = self._storage.manifests(kind)
-        serial = max((serial for serial, _, _ in before), default=0) + 1
-        epsilon = None
-        if s.rho:
-            total = noisy(total, Noise(s.rho, s.delta), s.most, self._layouts[profile].sequences)
-            epsilon = epsilon_of(s.rho * serial, s.delta)  # every prior before may hold the same edge
-        if public is not None and self._public is not None:
-            n_edges = total.n_edges
-            whole = total.plus(public)
-            total = replace(whole, n_edges=n_edges, joining=self._public.fitted(whole).joining)
+    def _signed(self, profile: ProfileName, total: Statistics, epsilon: float | None) -> Manifest:
+        kind = f"prior {profile}"
+        serial = max((serial for serial, _, _ in self._storage.manifests(kind)), default=0) + 1
         body = encode(total)
         manifest = Manifest(
             kind="prior",

@@ -6,6 +6,7 @@ import os
 from typing import Any, get_args
 
 from fastapi import APIRouter, Request, Response
+from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 
 from hearth import wire
@@ -13,9 +14,9 @@ from hearth.cloud.faults import JSON, Fault
 from hearth.cloud.gate import check_only_agent, passed
 from hearth.cloud.public import Public
 from hearth.cloud.publishing import Desk
-from hearth.cloud.service import PROBLEMS, cloud_of, headers, key_of, read, takes, told
+from hearth.cloud.service import PROBLEMS, Cloud, cloud_of, headers, key_of, read, takes, told
 from hearth.config import cache_folder
-from hearth.errors import StatisticsError
+from hearth.errors import HearthError, StatisticsError
 from hearth.wire import (
     Manifest,
     OpeningSent,
@@ -72,9 +73,7 @@ def _add_plain(routes: APIRouter, own: list[dict[str, Any]], with_key: list[dict
         edge, body = passed(request).edge, passed(request).body
         id = key_of(request, "statistics")
         receipt = await _at_desk(request, lambda desk: desk.take(edge, id, body))
-        if receipt.accepted:
-            await _publish(request)
-        return told(receipt)
+        return _then_publish(request, told(receipt)) if receipt.accepted else told(receipt)
 
     @routes.delete("/statistics", response_model=Receipt, openapi_extra={"parameters": own})
     async def withdraw(request: Request) -> Response:
@@ -146,9 +145,7 @@ def _add_rounds(routes: APIRouter, own: list[dict[str, Any]]) -> None:
     async def opening(request: Request, round: str) -> Response:
         """Shares that take the masks out of the sum."""
         edge, sent = passed(request).edge, read(request, OpeningSent)
-        found = await _at_desk(request, lambda desk: desk.take_opening(edge, round, sent))
-        await _publish(request)
-        return told(found)
+        return _then_publish(request, told(await _at_desk(request, lambda desk: desk.take_opening(edge, round, sent))))
 
 
 async def _at_desk(request: Request, ask: Any) -> Any:
@@ -160,9 +157,18 @@ async def _at_desk(request: Request, ask: Any) -> Any:
         raise Fault(409, "statistics", str(error)) from None
 
 
-async def _publish(request: Request) -> None:
-    cloud = cloud_of(request)
-    found, made = await _at_desk(request, lambda desk: desk.publish(is_due=True))
+def _then_publish(request: Request, answer: Response) -> Response:
+    """The answer, and when it was sent, a new prior, if one is due: that takes its time."""
+    answer.background = BackgroundTask(_publish, cloud_of(request), desk_of(request))
+    return answer
+
+
+async def _publish(cloud: Cloud, desk: Desk) -> None:
+    try:
+        found, made = await run_in_threadpool(desk.publish, is_due=True)
+    except HearthError as error:
+        cloud.log.failed("prior", error)
+        return
     for one in found.judged:
         if one.reason:
             cloud.log.event("quarantined", edge=one.edge, reason=one.reason[:200])
