@@ -355,3 +355,77 @@ def test_the_commands(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None
     assert cli.run(["bench", "report", str(tmp_path / "a"), "--out", str(tmp_path / "r")]) == 6
     assert cli.run(["bench", "report", str(tmp_path / "nothing"), "--out", str(tmp_path / "r")]) == 3
     assert "there is no" in capfd.readouterr().err
+
+
+# ── What it cost ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def costly(workspace: Path, name: str, calls: list[int], score: float, **chosen: object) -> Path:
+    """A case of joint inference whose lines say their usage."""
+    question = json.dumps({"id": "1", "user_request": "tell <Anna>", "now": "2026-01-01T00:00:00+00:00"})
+    samples: list[tuple[str, Any, Any]] = [
+        (question, plan("tell"), [bool(n), plan("tell" if k else "ask"), {}, None]) for k, n in enumerate(calls)
+    ]
+    folder = make_case(workspace, name, samples, paradigm="jointinference", **chosen)
+    path = folder / "predictions.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    for line, n in zip(lines, calls, strict=True):
+        line["usage"] = {
+            "latency_ms": 10.0,
+            "prompt_tokens": 3,
+            "completion_tokens": 2,
+            "cloud_calls": n,
+            "bytes_out": 40 * n,
+        }
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    outcome = json.loads((folder / "outcome.json").read_text())
+    outcome["metrics"] = {"node_f1": score, "cloud_calls": sum(calls) / len(calls), "energy_j": None}
+    outcome["absent"] = {"energy_j": "there is no energy counter here"}
+    (folder / "outcome.json").write_text(json.dumps(outcome))
+    return folder
+
+
+def test_what_it_cost_stands_beside_how_good_it_is(tmp_path: Path) -> None:
+    costly(tmp_path / "job", "joint", [0, 0], 0.2, mask="names", threshold=0)
+    costly(tmp_path / "job", "joint", [1, 1], 0.9, mask="names", threshold=1)
+    run = read_run(tmp_path / "job")
+    section = section_of(run)
+    first = section.rows[0].numbers
+    assert (first["tokens"], first["bytes_out"], first["cloud_calls"], first["energy_j"]) == (5, 0, 0, None)
+    assert "to the cloud" not in first  # the job's own metric says it
+    assert section.absent == ("energy_j: there is no energy counter here",)
+    assert "* not measured: energy_j: there is no energy counter here" in markdown([section])
+    (calls,) = [one for one in section.pictures if one.file.endswith("calls.png")]
+    assert calls.png.startswith(b"\x89PNG")
+    assert section.failures[0].shown[0][0] == "tell <Anna>"  # what was asked, not the line it came in
+    (found,) = [one for one in compare_runs(run, run)[0].measures if one.name == "bytes_out"]
+    assert (found.n, found.winner) == (2, "")
+
+
+def test_nobody_who_asks_no_cloud_has_a_curve_of_it(tmp_path: Path) -> None:
+    folder = costly(tmp_path / "job", "alone", [0, 0], 0.2)
+    document = json.loads((folder / "case.json").read_text())
+    (folder / "case.json").write_text(json.dumps({**document, "paradigm": "singletasklearning"}))
+    assert not [one for one in section_of(read_run(tmp_path / "job")).pictures if "calls" in one.file]
+
+
+def test_usage_that_is_none_is_left_out(tmp_path: Path) -> None:
+    folder = costly(tmp_path / "job", "joint", [1], 0.2)
+    path = folder / "predictions.jsonl"
+    for odd in ('"free"', "[]", '{"cloud_calls": "one", "bytes_out": null}'):
+        line = json.loads(path.read_text())
+        path.write_text(json.dumps({**line, "usage": json.loads(odd)}) + "\n")
+        (case,) = read_run(tmp_path / "job").cases
+        assert not {"tokens", "bytes_out"} & case.samples[0].scores.keys()
+
+
+def test_outcomes_of_before_are_read(tmp_path: Path) -> None:
+    """What is newer than a file is as if it were empty; a file without its status is none."""
+    folder = costly(tmp_path / "job", "joint", [1], 0.2)
+    outcome = json.loads((folder / "outcome.json").read_text())
+    del outcome["absent"]
+    (folder / "outcome.json").write_text(json.dumps(outcome))
+    assert read_run(tmp_path / "job").done
+    del outcome["status"]
+    (folder / "outcome.json").write_text(json.dumps(outcome))
+    assert not read_run(tmp_path / "job").done

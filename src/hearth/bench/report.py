@@ -270,13 +270,15 @@ def _case_pictures(cases: Sequence[CaseRun], number: int) -> list[Picture]:
     asked = [(case, calls) for case in cases if (calls := case.mean("cloud")) is not None]
     if not any(calls or case.paradigm == "jointinference" for case, calls in asked):
         asked = []  # nobody asks a cloud: nothing to draw
-    uses_own = any(case.mean("right") for case, _ in asked)
     first = next((name for case, _ in asked for name in case.metrics), "")
+    found = [case.metrics.get(first) for case, _ in asked]
+    uses_own = not any(found) or not all(value is not None and 0 <= value <= 1 for value in found)
     points: dict[str, list[Point]] = {}
     for case, calls in asked:
+        note = _varied(case.chosen, [other.chosen for other, _ in asked if other.name == case.name])
         quality = case.mean("right") if uses_own else case.metrics.get(first)
         if quality is not None:
-            points.setdefault(case.name, []).append(Point(calls, float(quality), case.chosen))
+            points.setdefault(case.name, []).append(Point(calls, float(quality), note))
     pictures += _calls(number, points, "share of right answers" if uses_own else first)
     for k, case in enumerate(cases[:_MAX_SHOWN], 1):
         counts = tool_confusion(case.samples)
@@ -288,6 +290,12 @@ def _case_pictures(cases: Sequence[CaseRun], number: int) -> list[Picture]:
                 Picture(f"{number}-tools-{k}.png", f"Which tool was planned for which: {case.label}", note, png)
             )
     return pictures
+
+
+def _varied(chosen: str, of_all: Sequence[str]) -> str:
+    """Hyperparameters of a case, without those that are the same in all of its algorithm."""
+    same = set.intersection(*(set(text.split(", ")) for text in of_all))
+    return ", ".join(part for part in chosen.split(", ") if part not in same)
 
 
 def _learning(

@@ -78,7 +78,7 @@ def calls_png(curves: Mapping[str, Sequence[Point]], what: str) -> bytes:
         axes.plot([100 * p.calls for p in ordered], [p.quality for p in ordered], marker=_MARKS[k], ms=6,
                   color=_COLOURS[k], label=_short(name, 64), ls="-" if len(ordered) > 1 else "")  # fmt: skip
         if len(ordered) <= 8 and len(curves) <= 3:
-            _note(axes, ordered, _COLOURS[k])
+            _note(axes, ordered, k)
     axes.set(xlabel="requests that go to the cloud, %", ylabel=what)
     axes.set_xlim(-2, 102)
     axes.set_ylim(*_limits([p.quality for points in curves.values() for p in points]))
@@ -144,15 +144,18 @@ def _finished(figure: Figure, axes: Axes) -> bytes:
     return _png(figure)
 
 
-def _note(axes: Axes, points: Sequence[Point], colour: str) -> None:
-    """Say beside each place what was chosen there; several choices may lie in one place."""
+def _note(axes: Axes, points: Sequence[Point], curve: int) -> None:
+    """Say beside each place what was chosen there; several choices may lie in one place, and several curves."""
     notes: dict[tuple[float, float], list[str]] = {}
     for point in points:
         notes.setdefault((100 * point.calls, point.quality), []).append(point.note)
     for place, texts in notes.items():
         text, is_right = _short(" / ".join(filter(None, texts)), 60), place[0] > 50
         shift, side = (-6, "right") if is_right else (6, "left")
-        axes.annotate(text, place, xytext=(shift, -13), textcoords="offset points", fontsize=7.5, color=colour, ha=side)
+        below = -13 - 10 * curve if place[1] > 0.1 else 7 + 10 * curve  # not over the axis
+        axes.annotate(
+            text, place, xytext=(shift, below), textcoords="offset points", fontsize=7.5, color=_COLOURS[curve], ha=side
+        )
 
 
 def _outline(k: int) -> Patch:

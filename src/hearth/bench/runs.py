@@ -209,8 +209,15 @@ def _samples(path: Path, *, is_joint: bool) -> tuple[tuple[Judged, ...], int]:
             more["ms"] = float(line["ms"])
         more |= _spent(line.get("usage"))
         asked[question] += 1  # the same question asked again is another sample
-        found.append(judged(f"{question}#{asked[question]}", question, line["answer"], planned, more))
+        found.append(judged(f"{question}#{asked[question]}", _asked(question), line["answer"], planned, more))
     return tuple(found), len(faults)
+
+
+def _asked(question: str) -> str:
+    """What a person asked, where a question holds more: Hearth's examples say when, and who."""
+    value = unwrapped(question)
+    said = value.get("user_request") if isinstance(value, Mapping) else None
+    return said if isinstance(said, str) else question
 
 
 def _spent(usage: Any) -> dict[str, float]:
