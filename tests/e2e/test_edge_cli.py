@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,10 +13,14 @@ import pytest
 from tests.cloud.conftest import Clock, Served, serving
 from tests.e2e.conftest import Hearth
 
-from hearth import cli
+from hearth import cli, wire
 from hearth.cloud.settings import CloudSettings
 from hearth.cloud.storage import Storage
 from hearth.edge.joining import fingerprint
+from hearth.edge.link import Link
+from hearth.errors import LinkError
+from hearth.guard.egress import Egress
+from hearth.store import Store
 
 PLAN = {
     "id": "1",
@@ -140,6 +145,79 @@ def test_a_revoked_token_keeps_what_waits(hearth: Hearth, home: Path, cloud: Ser
     assert held.code == 6
     assert "the token has run out or was withdrawn" in held.err
     assert json.loads(hearth("edge", "status", "--json").out)["kinds"]["demonstration"]["waiting"] == 1
+
+
+def test_two_agents_with_one_identity_are_noticed(
+    hearth: Hearth, home: Path, cloud: Served, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    hearth("edge", "join", cloud.url, cloud.token(), "--yes", "--share", "demonstrations")
+    copied = shutil.copytree(home, tmp_path / "copied")
+    asked = hearth("ask", "what time is it", "--json")
+    hearth("correct", json.loads(asked.out)["id"], "--say", "add a note: asked for the time")
+    assert cli.run(["--home", str(copied), "edge", "sync", "--take", "prior"]) in (0, 6)
+    held = hearth("edge", "sync")
+    assert held.code == 6
+    assert "another device uses the same identity" in held.err
+    status = json.loads(hearth("edge", "status", "--json").out)
+    assert status["kinds"]["demonstration"]["waiting"] == 1
+    assert "another device" in status["fault"]
+    mine, others = (json.loads(_status(path, capfd))["instance"] for path in (home, copied))
+    assert mine != others
+
+
+def _status(home: Path, capfd: pytest.CaptureFixture[str]) -> str:
+    capfd.readouterr()
+    assert cli.run(["--home", str(home), "edge", "status", "--json"]) == 0
+    return capfd.readouterr().out
+
+
+def test_watching_sends_what_comes_until_it_is_stopped(
+    hearth: Hearth, home: Path, cloud: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hearth("edge", "join", cloud.url, cloud.token(), "--yes", "--share", "demonstrations", "--take", "prior")
+    asked = json.loads(hearth("ask", "what time is it", "--json").out)
+    hearth("correct", asked["id"], "--say", "add a note: asked for the time")
+    waits: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        waits.append(seconds)
+        if len(waits) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("hearth.cli.edge.time.sleep", sleep)
+    watched = hearth("edge", "sync", "--watch", "--every", "50")
+    assert watched.code == 130
+    assert "1 delivered." in watched.out
+    assert all(45 <= wait_s <= 55 for wait_s in waits)
+
+
+# ── Versions, with the real service ───────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("there", "here", "said"),
+    [((1, 1), (1, 3), ""), ((1, 3), (1, 1), ""), ((2, 3), (1, 1), "1 to 1"), ((1, 1), (2, 3), "2 to 3")],
+)
+def test_old_and_new_of_edge_and_service(
+    cloud: Served,
+    monkeypatch: pytest.MonkeyPatch,
+    store: Store,
+    there: tuple[int, int],
+    here: tuple[int, int],
+    said: str,
+) -> None:
+    monkeypatch.setattr(wire, "OLDEST", there[0])
+    monkeypatch.setattr(wire, "VERSION", there[1])
+    door = Egress(["127.0.0.1"], store, lambda: dt.datetime.now(dt.UTC))
+    token = cloud.token()
+    with Link(cloud.url, door, lambda: token, "edge-1", versions=here) as link:
+        if not said:
+            assert link.tasks().k >= 1
+            assert link.hello().newest == there[1]
+            return
+        with pytest.raises(LinkError, match=f"{said}.*bring the older side up to date") as caught:
+            link.tasks()
+        assert caught.value.code == "protocol"
 
 
 def test_without_a_home_it_says_so(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
