@@ -23,6 +23,8 @@ INSTALL_COMMAND = "pip install 'hearth-agent[cloud]'"
 _FEATURE = "the cloud service"
 _MOST_CONNECTIONS = 2048
 _KEEP_ALIVE_S = 75
+_START_S = 120
+"""A process that answers nothing for so long is begun anew; loading a teacher on a busy machine takes many seconds."""
 
 
 @click.group()
@@ -88,6 +90,7 @@ def serve(folder: Path, host: str | None, port: int | None, log: str) -> int:
         "timeout_graceful_shutdown": max(1, round(service.shutdown_s)),
         "limit_concurrency": _MOST_CONNECTIONS,
         "backlog": _MOST_CONNECTIONS,
+        "timeout_worker_healthcheck": _START_S,
     }
     if service.tls_cert_file:
         options["ssl_certfile"] = str(settings.path(service.tls_cert_file))

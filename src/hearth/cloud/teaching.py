@@ -217,11 +217,11 @@ class MergedTeacher:
     ) -> None:
         self._storage, self._encoder, self._profile, self._filler = storage, encoder, profile, filler
         self._monotonic = monotonic
-        self._look_at = 0.0
         self._teacher: StudentTeacher | None = None
         self._digest = ""
         self._solver = ThreadPoolExecutor(1, thread_name_prefix="solving")
-        self._next: Future[StudentTeacher | None] | None = None
+        self._next: Future[StudentTeacher | None] | None = self._solver.submit(self._newest)
+        self._look_at = monotonic() + _LOOK_S
 
     @property
     def name(self) -> str:
@@ -250,6 +250,7 @@ class MergedTeacher:
         student = Student(self._encoder, {}, PROFILES[self._profile])
         student.take_prior(decode(self._storage.read_blob(manifest.sha256)))
         student.keep_solved()
+        student.rank("ready")  # what is made at the first plan is made here
         self._digest = manifest.sha256
         return StudentTeacher(student, self._filler, f"merged prior {manifest.serial}")
 
