@@ -189,7 +189,7 @@ class Conventions:
         if _EXCEPT & {word.stem for word in words}:
             return None
         known = {word for one in found for word in one.template.stems}
-        new = [word for word in beside if word not in known]
+        new = [word for word in beside if word not in known and not word.endswith("ly")]  # "quickly" changes nothing
         most = _MOST_IN_PART if request.is_part else _MOST_BESIDE
         if any(word.isdigit() for word in new) or len(new) > most or self._commanded(request, words, known):
             return None  # "remind me of …" asks for something else, whatever stands in it

@@ -32,6 +32,8 @@ from hearth.types import Demonstration, ToolSpec
 Gram = tuple[str, ...]
 _LONGEST = 3
 _LEAST_PURITY = 0.75
+_MANY = 4
+"""So many requests of others with a phrase make it an ordinary one, although the owner explained it."""
 _MOST_TEXT = 3
 """Words of a value that is named rather than written."""
 _LEANS = SENDS | frozenset(
@@ -239,8 +241,10 @@ def _is_phrase(
     constants = frozenset[tuple[str, str, str]]().union(*(one.template.constants() for one in alike))
     n_explained = sum(bool(constants & one) for one in beside)
     is_defined = any(one.defined == gram for one in alike)
-    n_elsewhere = 0 if is_defined else n_spoken
-    if len(alike) + n_explained < _LEAST_PURITY * (len(found) + len(beside) + n_elsewhere):
+    n_beside = len(beside) + n_spoken
+    if is_defined and n_spoken < _MANY:  # what the owner explained is known, whatever else it was refused for
+        n_beside = sum(map(bool, beside))
+    if len(alike) + n_explained < _LEAST_PURITY * (len(found) + n_beside):
         return False
     if any(one.is_head for one in found):
         heads = {tuple(word for word in one.words() if word not in SMALL) for one in found if one.is_head}
