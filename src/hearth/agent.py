@@ -215,7 +215,7 @@ class Agent:
             finally:
                 settled = found if isinstance(found, Plan) else None
                 self.monitor.foreseen = ahead.settle(settled) if ahead is not None else None
-            found = self._of_memory(request, found, context, tools) or asked_of_cloud(request, found, tools) or found
+            found = self._of_memory(request, found, context, tools) or found
             return with_record(found, request.record, tools) if isinstance(found, Plan) else found
         except PlannerError as error:
             return Refusal("out_of_scope", f"I could not plan this: {error}")
@@ -229,13 +229,15 @@ class Agent:
     def _of_memory(
         self, request: Request, found: Plan | Refusal, context: Context, tools: Mapping[str, ToolSpec]
     ) -> Plan | None:
-        """The plan to ask memory, or to keep what states a fact, where no planner knew better."""
+        """The plan to ask memory or the cloud, or to keep what states a fact, where no planner knew better."""
         if isinstance(found, Refusal) and found.planner == OWNERS_WORD:
             return None
         told_of = {fact.subject for fact in self.facts.believed()}
         if (by := said_by(request.text)) is not None and self.memory.said_by(by.name, 1):
             told_of.add(by.name)
         if (plan := asked_of_memory(request, found, context, told_of, tools)) is not None:
+            return plan
+        if (plan := asked_of_cloud(request, found, tools)) is not None:
             return plan
         return told_to_memory(request, found, tools) if facts_in(request.text, request.now) else None
 

@@ -158,6 +158,9 @@ def leaked(agent: Agent, sent: list[bytes]) -> list[str]:
 
 
 QUESTIONS = (
+    "I'm allergic to walnuts. Any ideas for dinner?",
+    "Lotte can't have hazelnuts, what could I cook?",
+    "I am a vegetarian, what could I cook for Lotte",
     "what could I cook tonight",
     "what could I cook tonight for Lotte",
     "what could I cook for us, since I'm allergic to walnuts",
@@ -202,6 +205,17 @@ def test_which_part_came_from_where_is_shown(tmp_path: Path) -> None:
     assert said["ask_cloud: cloud"].startswith("from the cloud (gpt): Mushroom risotto; Tomato soup; Chef's surprise")
     assert "you are allergic to walnuts, so one was left out" in said["ask_cloud: your facts"]
     assert "shellfish" not in text, "Sam was not named"
+
+
+def test_what_the_question_itself_states_counts_and_does_not_leave(tmp_path: Path) -> None:
+    with cloud(proposing) as (port, sent), opened(tmp_path, port, facts=()) as agent:
+        episode = ask(agent, "what could I cook tonight, I'm allergic to walnuts")
+        assert (
+            "Left out: Walnut pesto pasta (it contains walnut, and you are allergic to walnuts)" in episode.answer.text
+        )
+        assert b"alnut" not in b"".join(sent)
+        again = ask(agent, "what could I cook without meat")
+        assert "and you avoid meat)" in again.answer.text
 
 
 def test_a_contact_may_be_called_what_they_are(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from hearth.edge.fusing import (
     outgoing,
     said_of_cloud,
     said_of_facts,
+    stated,
 )
 from hearth.wire import AnswerGiven, Item
 
@@ -160,6 +161,26 @@ def test_whom_a_question_is_for(question: str, names: list[str]) -> None:
 
 def test_two_in_one_value_are_two() -> None:
     assert eaters_for("for Iris", FACTS)[1].allergies == ("mustard", "celery")
+
+
+@pytest.mark.parametrize(
+    ("question", "facts"),
+    [
+        ("what could I cook, I'm allergic to nuts", {("me", "allergic to", "nuts")}),
+        ("I'm severely allergic to nuts and fish. What can I eat?", {("me", "allergic to", "nuts and fish")}),
+        ("any ideas? Lotte can't have hazelnuts", {("Lotte", "allergic to", "hazelnuts")}),
+        ("a cake for Ben, Ben is vegan", {("Ben", "diet", "vegan")}),
+        ("I am a vegetarian, what can I eat", {("me", "diet", "vegetarian")}),
+        ("I'm coeliac, what can I bake", {("me", "health", "coeliac")}),
+        ("what could I cook without nuts or milk", {("me", "avoids", "nuts or milk")}),
+        ("suggest a nut-free cake", {("me", "avoids", "nut")}),
+        ("I have a peanut allergy, what can I snack", {("me", "allergic to", "peanut")}),
+        ("I am hungry, what can I eat", set()),
+        ("who is in Paris", set()),
+    ],
+)
+def test_what_a_question_states(question: str, facts: set[tuple[str, str, str]]) -> None:
+    assert set(stated(question)) == facts
 
 
 # ── The cloud's own sentences, and words ──────────────────────────────────────────────────────────────────

@@ -103,6 +103,7 @@ def answering_tool(store: Store, home: Path, settings: Settings, environ: Mappin
 def answer(question: str, call: CallContext, at: _Home) -> JoinedAnswer:
     """Ask the cloud and join what it says. Raises: ToolError: Nothing may leave, or nothing is known."""
     facts = [(fact.subject, fact.relation, fact.value) for fact in FactStore(at.store).believed()]
+    facts += [fact for fact in fusing.stated(question) if fact not in facts]
     hidden = [value for _, relation, value in facts if relation in HEALTH]
     private = _private(question, facts, call)
     sent = fusing.outgoing(question, hidden)

@@ -453,6 +453,44 @@ _OWN = re.compile(
 )
 
 
+_WHO = r"(?P<who{k}>i|we|he|she|they|[A-Z][\w'’-]+?)"
+_END = r"(?=[,.;!?]|$| (?:what|which|how|where|and (?:i|we|he|she|they|[A-Z]\w+) )\b| (?:so|but|because|since)\b)"
+_STATED = re.compile(
+    r"(?:(?:,|;|\.)?\s*\b(?:since|because|as|and|but|given that|though|while)\b )?"
+    rf"(?:\b{_WHO.format(k=1)}(?:'m|’m|'re|’re|'s|’s| am| is| are) (?:\w+ly )?"
+    rf"(?:allergic to (?P<allergy>.+?){_END}|(?:an? )?(?P<state>[\w-]+?)s?{_END})"
+    rf"|\b{_WHO.format(k=2)} (?:can['’]?t|cannot|can not|must not|may not|mustn['’]t) "
+    rf"(?:have|eat|stand|tolerate|touch|drink) (?:any )?(?P<banned>.+?){_END}"
+    rf"|\b{_WHO.format(k=3)} (?:have|has|['’]ve|['’]s got) an? (?P<kind>\w+) (?:allergy|intolerance)\b)",
+    re.IGNORECASE,
+)
+_LEFT_OUT = re.compile(
+    r"\b(?:without|with no|free (?:of|from)|avoiding|except)\s+(?:any )?(?P<what>[\w-]+(?:(?:,| or| and) [\w-]+)*)"
+    r"|\b(?P<free>[\w-]+)[- ]free\b",
+    re.IGNORECASE,
+)
+
+
+def stated(question: str) -> tuple[tuple[str, str, str], ...]:
+    """What a question itself says of those it is for, as facts: it counts for the answer, and does not leave.
+
+    Covered: "I'm allergic to nuts", "Lotte can't have hazelnuts", "Ben is vegan", "without nuts", "nut-free".
+    """
+    found: dict[tuple[str, str, str], None] = {}
+    for match in _STATED.finditer(question):
+        who = match["who1"] or match["who2"] or match["who3"]
+        subject = who if who.casefold() not in ("i", "we", "he", "she", "they") else "me"
+        for value in (match["allergy"], match["banned"], match["kind"]):
+            if value:
+                found[subject, "allergic to", value.strip()] = None
+        state = folded(match["state"] or "")
+        if state in DIETS or state in CONDITIONS:
+            found[subject, "diet" if state in DIETS else "health", state] = None
+    for match in _LEFT_OUT.finditer(question):
+        found["me", "avoids", (match["what"] or match["free"]).strip()] = None
+    return tuple(found)
+
+
 def outgoing(question: str, secrets: Sequence[str]) -> str:
     """What of a question may leave: without what names a fact of health or conviction; empty: nothing may.
 
@@ -473,6 +511,7 @@ def outgoing(question: str, secrets: Sequence[str]) -> str:
 
     if is_fine(question):
         return question.strip()
+    question = _STATED.sub(lambda match: match.group() if is_fine(match.group()) else " ", question)
 
     def said(match: re.Match[str]) -> str:
         return match.group() if is_fine(match.group()) else ""

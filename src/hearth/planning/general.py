@@ -22,13 +22,15 @@ _IDEAS = re.compile(
     re.IGNORECASE,
 )
 
+_CLAUSE = re.compile(r"[^.!?,;\n]+[.!?]*")
+
 
 def asked_of_cloud(request: Request, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> Plan | None:
     """The plan that asks the cloud; None where a plan was found, or this is no question, or nobody may be asked."""
     if ASK_CLOUD not in tools or not isinstance(found, Refusal) or found.kind != "out_of_scope":
         return None
     text = request.text.strip()
-    if not (asked_of(text).is_question or _IDEAS.match(text)):
+    if not any(asked_of(part).is_question or _IDEAS.match(part) for part in _CLAUSE.findall(text)):
         return None
     try:
         return check_plan(Plan((Step(ASK_CLOUD, {"question": text}, text=text),), confidence=0.5, planner=NAME), tools)
