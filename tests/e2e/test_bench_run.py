@@ -205,6 +205,14 @@ def test_modules_connect_only_when_they_may(folder: Path, run: Run) -> None:
     assert run("job_no-inference.yaml", "--network")[0] == 0
 
 
+def test_no_sign_of_a_job_steers_the_terminal(folder: Path, run: Run) -> None:
+    edit(folder / "algorithm_single.yaml", '["a", "b"]', '["a", "\\u202e\\x1b[31mred"]')
+    code, said, told = run("job_single.yaml")
+    assert (code, "4 of 4 cases done" in told) == (0, True)
+    assert "[31mred" in told
+    assert not {"\x1b", "\u202e"} & set(said + told)
+
+
 def test_when_all_fail_there_is_no_ranking(folder: Path, run: Run) -> None:
     edit(folder / "toy_model.py", "        for x, y in zip", "        raise ValueError('no')\n        for x, y in zip")
     code, said, told = run("job_single.yaml")

@@ -360,13 +360,13 @@ def test_the_commands(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None
 # ── What it cost ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def costly(workspace: Path, name: str, calls: list[int], score: float, **chosen: object) -> Path:
+def costly(workspace: Path, name: str, calls: list[int], score: float, mask: str = "", threshold: int = 0) -> Path:
     """A case of joint inference whose lines say their usage."""
     question = json.dumps({"id": "1", "user_request": "tell <Anna>", "now": "2026-01-01T00:00:00+00:00"})
     samples: list[tuple[str, Any, Any]] = [
         (question, plan("tell"), [bool(n), plan("tell" if k else "ask"), {}, None]) for k, n in enumerate(calls)
     ]
-    folder = make_case(workspace, name, samples, paradigm="jointinference", **chosen)
+    folder = make_case(workspace, name, samples, paradigm="jointinference", mask=mask, threshold=threshold)
     path = folder / "predictions.jsonl"
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     for line, n in zip(lines, calls, strict=True):

@@ -13,7 +13,7 @@ import pytest
 
 from hearth.bench.case import run_case
 from hearth.bench.ianvs_modules import ClassType, Modules, registered, stand_ins
-from hearth.errors import RegistryError, RequestError
+from hearth.errors import RegistryError
 
 REGISTER = "from sedna.common.class_factory import ClassFactory, ClassType\n@ClassFactory.register(ClassType.GENERAL, alias={!r})\n"
 
@@ -267,13 +267,3 @@ def test_unseen_samples_are_learnt(tmp_path: Path) -> None:
     outcome = run_case(case(tmp_path, "lifelonglearning", LIFELONG, modules))
     assert outcome.status == "done", outcome.error
     assert json.loads((tmp_path / "predictions.jsonl").read_text().splitlines()[0])["prediction"] == [9]
-
-
-def test_a_mode_that_its_data_are_not_cut_for_is_refused(tmp_path: Path) -> None:
-    folder = case(tmp_path, "lifelonglearning", LIFELONG, [{"type": "basemodel", "name": "M"}])
-    document = json.loads((folder / "case.json").read_text())
-    document["testenv"]["model_eval"]["model_metric"]["mode"] = "no-inference"
-    (folder / "case.json").write_text(json.dumps(document))
-    outcome = run_case(folder)
-    assert outcome.error == "the mode 'no-inference' needs the splitting_method 'fwt_splitting'"
-    assert RequestError.__name__ in (outcome.error, "RequestError")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hearth.bench.data_files import look_at, split_rounds, with_absolute_paths
-from hearth.bench.job import Job, case_document, check_files, read_job
+from hearth.bench.job import Job, case_document, check_files, found_path, read_job
 from hearth.bench.samples import load
 from hearth.errors import RequestError
 
@@ -225,3 +225,31 @@ def test_data_with_a_description(tmp_path: Path) -> None:
     (tmp_path / "metadata.json").write_text("{}")
     with pytest.raises(RequestError, match="lacks 'dataset'"):
         load(tmp_path / "metadata.json", "inference")
+
+
+def test_a_path_that_no_file_system_takes_leads_nowhere(tmp_path: Path) -> None:
+    """Too long for a name, or beneath a file."""
+    (tmp_path / "file").touch()
+    for text in ("x" * 300, "file/x", "file/" + "x" * 300, "x" * 5000):
+        with pytest.raises(RequestError, match="testenv: there is no"):
+            found_path(text, tmp_path, "testenv")
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "message"),
+    [
+        ("algorithm_no-inference.yaml", '"fwt_splitting"', '"default"', "the mode 'no-inference' of testenv_no-inference.yaml needs 'fwt_splitting'"),
+        ("testenv_no-inference.yaml", '"no-inference"', '"hard-example-mining"', "needs 'hard-example_splitting'"),
+        ("testenv_no-inference.yaml", ', url: "./toy_metrics.py"}\n    threshold', "}\n    threshold", "with a name and a url"),
+        ("testenv_no-inference.yaml", 'name: "accuracy", url: "./toy_metrics.py"}\n    threshold', 'url: "./toy_metrics.py"}\n    threshold', "with a name and a url"),
+        ("testenv_no-inference.yaml", '"no-inference"', '"multi-inference"', "did you mean 'no-inference'?"),
+    ],
+)  # fmt: skip
+def test_what_lifelong_learning_lacks_is_said_before_it_learns(
+    file: str, old: str, new: str, message: str, folder: Path
+) -> None:
+    assert read_job(Path("job_no-inference.yaml")).cases
+    edit(file, old, new)
+    with pytest.raises(RequestError) as caught:
+        read_job(Path("job_no-inference.yaml"))
+    assert message in str(caught.value)

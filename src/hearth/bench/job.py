@@ -183,6 +183,7 @@ def read_job(path: Path, workspace: Path | None = None) -> Job:
     for entry in job.test_object.algorithms:
         file = found_path(entry.url, near, f"{path}: algorithm {entry.name!r}")
         cases += _algorithms(reader, file, near, entry.name)
+        _check_lifelong(cases[-1], file, env, env_file)
         if len(cases) > _MAX_CASES:
             raise RequestError(f"{path}: over {_MAX_CASES:,} cases; list fewer values of hyperparameters")
     return Job(
@@ -199,16 +200,24 @@ def found_path(text: str, near: Path, what: str, *also: Path) -> Path:
     """
     given = Path(text).expanduser()
     places = [given, *([] if given.is_absolute() else [folder / given for folder in (near, *also)])]
-    found = next((place for place in places if place.exists()), None)
+    found = next((place for place in places if _is_there(place)), None)
     if found is not None:
         return found
     looked = [str(place.absolute()) for place in dict.fromkeys(places)]
     alike: list[str] = []
     for place in places:
-        if place.parent.is_dir():
+        if _is_there(place.parent) and place.parent.is_dir():
             alike += difflib.get_close_matches(place.name, sorted(p.name for p in place.parent.iterdir()), 1)
     hint = f"; did you mean {alike[0]!r}?" if alike else "; put it there or change the path"
     raise RequestError(f"{what}: there is no {text!r}; looked for {' and '.join(map(repr, looked))}{hint}")
+
+
+def _is_there(path: Path) -> bool:
+    """Whether it leads to something that may be looked at; no path can be longer than the file system takes."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
 
 
 def _env(reader: Reader, path: Path, near: Path, mode_of_job: Mining | None) -> TestEnv:
@@ -301,6 +310,23 @@ def _algorithms(reader: Reader, path: Path, near: Path, name: str) -> Iterator[A
     settings = {key: value for key, value in asdict(found).items() if key in kept}
     for chosen in product(*(modules for _, modules in choices)):
         yield Algorithm(name, paradigm, tuple({m.type: m for m in chosen}.values()), packages, settings)
+
+
+_SPLITTING: Mapping[str, str] = {"no-inference": "fwt_splitting", "hard-example-mining": "hard-example_splitting"}
+"""Which a mode of lifelong learning needs: one more part, to begin with."""
+
+
+def _check_lifelong(case: Algorithm, path: Path, env: TestEnv, env_file: Path) -> None:
+    """What lifelong learning needs of both files together, which Ianvs finds out in mid-run. Raises: RequestError."""
+    if case.paradigm != "lifelonglearning":
+        return
+    judge = env.settings["model_eval"]["model_metric"]
+    if not (judge["name"] and judge["url"]):
+        raise RequestError(f"{env_file}: lifelong learning needs testenv.model_eval.model_metric with a name and a url")
+    mode, method = judge["mode"] or "", case.settings["lifelong_learning_data_setting"]["splitting_method"]
+    if mode and method != _SPLITTING[mode]:
+        needs = f"the mode {mode!r} of {env_file.name} needs {_SPLITTING[mode]!r}"
+        raise RequestError(f"{path}: the splitting_method is {method!r}; {needs}")
 
 
 def _hyperparameters(reader: Reader, module: ModuleEntry, path: Path, near: Path) -> list[dict[str, Any]]:

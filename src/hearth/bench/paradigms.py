@@ -289,11 +289,6 @@ def _lifelong(setting: Setting) -> Result:
     pairs = setting.split("lifelong_learning_data_setting", ("model_train", "model_eval"))
     n = setting.options["incremental_rounds"]
     mode = setting.options["model_eval"]["model_metric"].get("mode") or ""
-    if setting.model_metric is None:
-        raise RequestError("lifelong learning needs model_eval.model_metric with a name and a url")
-    if mode and len(pairs) != n + 1:
-        wanted = {"no-inference": "fwt_splitting", "hard-example-mining": "hard-example_splitting"}[mode]
-        raise RequestError(f"the mode {mode!r} needs the splitting_method {wanted!r}")
     task_avg: dict[str, float] = {}
     if not mode:
         predictions = _lifelong_by_default(flow, pairs)

@@ -9,6 +9,8 @@ from typing import TextIO
 
 import click
 
+from hearth.terminal import clean
+
 
 class Progress:
     """Stages with a bar on a terminal, one line each elsewhere."""
@@ -42,7 +44,9 @@ class Progress:
         self.say(f"{label}: {time.perf_counter() - started:.1f} s")
 
     def say(self, text: str) -> None:
+        """A line; what would steer the terminal is shown as a sign."""
         if self._stream is not None:
+            text = clean(text)
             click.echo(f"\r\x1b[K{text}" if self._has_bar else text, file=self._stream)  # in the bar's place
 
 
