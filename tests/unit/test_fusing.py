@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from benchmarks.fusion import CASES, as_given, as_right, by_rule, read_cases, score
 from hypothesis import given
@@ -16,11 +18,10 @@ from hearth.edge.fusing import (
     answer_text,
     eaters_for,
     fuse,
-    outgoing,
     said_of_cloud,
     said_of_facts,
-    stated,
 )
+from hearth.edge.leaving import outgoing, stated
 from hearth.wire import AnswerGiven, Item
 
 FOOD = "what could I cook"
@@ -177,6 +178,8 @@ def test_two_in_one_value_are_two() -> None:
         ("I have a peanut allergy, what can I snack", {("me", "allergic to", "peanut")}),
         ("I am hungry, what can I eat", set()),
         ("who is in Paris", set()),
+        ("what is vegan", set()),
+        ("lotte can't have hazelnuts, what could I bake", {("lotte", "allergic to", "hazelnuts")}),
     ],
 )
 def test_what_a_question_states(question: str, facts: set[tuple[str, str, str]]) -> None:
@@ -278,3 +281,11 @@ def test_the_tables_are_sound() -> None:
     assert {family for listed in foods.USUALLY.values() for family in listed} <= families
     assert set(foods.CALLED.values()) <= families
     assert set(foods.CONDITIONS.values()) <= families
+
+
+@pytest.mark.parametrize("text", ["i am allergic to " * 250, "without " * 500, "a is " * 800, "x" * 4000, "a, " * 1300])
+def test_a_long_question_takes_no_time(text: str) -> None:
+    began = time.process_time()
+    outgoing(text, ["nuts", "vegan"])
+    stated(text)
+    assert time.process_time() - began < 2

@@ -1,8 +1,8 @@
 """A question of general knowledge, asked of the cloud and joined with what this device knows: the tool `ask_cloud`.
 
 Only where this home joined a cloud and the owner lets it answer (`[edge] answers`). What leaves is the question alone:
-without clauses that name a fact of health or conviction (`fusing.outgoing`), then masked as all that goes to the cloud.
-Facts, contacts and calendar are looked at on the device, before nothing and after everything was sent.
+without what tells of health or conviction (`leaving.outgoing`), then masked as all that goes to the cloud, with the
+names that facts hold. Facts, contacts and calendar are looked at on the device.
 
 Covered: a question that is about the owner's own health (it stays here), a cloud that is away (what is known here is
 said), stand-ins in the answer (put back), one that names a stand-in nobody gave it (not used).
@@ -22,6 +22,7 @@ from hearth import config, wire
 from hearth.config import Settings
 from hearth.edge import fusing, joining
 from hearth.edge.fusing import Eater, Private
+from hearth.edge.leaving import outgoing, stated
 from hearth.errors import HearthError, LinkError, ToolError
 from hearth.functions import FunctionTool, tool
 from hearth.guard.mask import Masker, UnknownStandInError
@@ -52,6 +53,7 @@ _NAMES: Mapping[str, str] = {
 }
 """Relations whose values are names, with the kind they are masked as."""
 _SOON = re.compile(r"\b(?:tonight|now|quick\w*|today|this (?:morning|afternoon|evening)|before)\b", re.IGNORECASE)
+MAX_QUESTION_CHARS = 4_000
 _EVENING = dt.timedelta(hours=8)
 
 
@@ -102,11 +104,12 @@ def answering_tool(store: Store, home: Path, settings: Settings, environ: Mappin
 
 def answer(question: str, call: CallContext, at: _Home) -> JoinedAnswer:
     """Ask the cloud and join what it says. Raises: ToolError: Nothing may leave, or nothing is known."""
+    question = question[:MAX_QUESTION_CHARS]
     facts = [(fact.subject, fact.relation, fact.value) for fact in FactStore(at.store).believed()]
-    facts += [fact for fact in fusing.stated(question) if fact not in facts]
+    facts += [fact for fact in stated(question) if fact not in facts]
     hidden = [value for _, relation, value in facts if relation in HEALTH]
     private = _private(question, facts, call)
-    sent = fusing.outgoing(question, hidden)
+    sent = outgoing(question, hidden)
     if not sent:
         reason = "the question itself tells of somebody's health or conviction, so it was not sent"
         return _local(reason, private, question)
@@ -130,7 +133,7 @@ def _asked(question: str, call: CallContext, at: _Home) -> tuple[wire.AnswerGive
     link = open_link(at.store, at.path, at.settings, call.egress)
     if link is None:
         raise LinkError("this home has left its cloud", code="closed")
-    masked = _masker(call, at).mask(question[:4_000])
+    masked = _masker(call, at).mask(question)
     with link:
         given = link.answer(wire.AnswerAsked(id=secrets.token_hex(12), question=masked.text), masked.values)
     try:

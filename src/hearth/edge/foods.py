@@ -6,7 +6,10 @@ without case, accents and plural endings. Not covered: most of the world's dishe
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+
+from hearth.tools.words import folded, stem
 
 
 def _listed(text: str) -> tuple[str, ...]:
@@ -307,3 +310,35 @@ NO_INGREDIENT = frozenset(
     )
 )
 """Tags that name nothing that is eaten."""
+
+# ── Reading words ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def stems_of(text: str) -> list[str]:
+    """The words of a text, folded and without endings."""
+    return [stem(word) for word in re.findall(r"\w+", folded(text))]
+
+
+def is_adjective(diet: str) -> bool:
+    """Whether somebody *is* that (`vegan`), rather than eats it."""
+    return folded(diet).strip() in DIETS or folded(diet).endswith(("-free", "arian"))
+
+
+def family_of(said: str) -> str:
+    """The family a word means, or the word itself, in stems."""
+    plain = " ".join(stems_of(re.sub(r"\b(?:all|any|some|the|raw|kinds? of|products?)\b", " ", said)))
+    return CALLED.get(plain, plain)
+
+
+def terms_of(family: str) -> tuple[str, ...]:
+    """The words of a family, in stems; of a word that is none, itself."""
+    return tuple(" ".join(stems_of(word)) for word in FAMILIES.get(family, (family,)))
+
+
+def left_out_by(diet: str) -> tuple[str, ...]:
+    """The families a diet leaves out; none of one that no table knows."""
+    plain = folded(diet).strip()
+    if plain in DIETS:
+        return DIETS[plain]
+    without = re.fullmatch(r"(?:no|without|not eating|free of) (.+)|(.+?)[- ]free", plain)
+    return (family_of(without[1] or without[2]),) if without else ()

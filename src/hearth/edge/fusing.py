@@ -1,7 +1,7 @@
 """The cloud's general answer joined with what this device knows of its owner: by rule, re-ranked, each part with where
 it came from.
 
-Nothing here sends or stores; `outgoing` says what of a question may leave. The rules (`RULES`) are tried in order on
+Nothing here sends or stores; `leaving` says what of a question may leave. The rules (`RULES`) are tried in order on
 each thing that was proposed; the first that leaves it out decides, the others move it up or down. Facts of health are
 strict: what holds an allergen, or usually does, is left out unless it is said to be free of it; where nobody said what
 is in it, that is said, and it comes last; where nobody declared what it holds, that is said, too. The cloud is told to
@@ -23,12 +23,16 @@ from typing import Literal
 from hearth.edge.foods import (
     CALLED,
     CONDITIONS,
-    DIETS,
     FAMILIES,
     FOOD_WORDS,
     NO_INGREDIENT,
     NOT_WHAT_IT_SAYS,
     USUALLY,
+    family_of,
+    is_adjective,
+    left_out_by,
+    stems_of,
+    terms_of,
 )
 from hearth.tools.words import folded, stem
 from hearth.wire import AnswerGiven, Item
@@ -178,7 +182,7 @@ def eaters_for(question: str, facts: Sequence[tuple[str, str, str]], names: Sequ
         facts: Subject (`me` is the owner), relation, value; believed ones only.
         names: Others whom the owner knows.
     """
-    words = f" {' '.join(_stems(question))} "
+    words = f" {' '.join(stems_of(question))} "
     known = dict.fromkeys([*(subject for subject, _, _ in facts if subject.casefold() != "me"), *names])
     meant = [name for name in known if _is_named(name, words)]
     for subject, relation, value in facts:
@@ -199,8 +203,8 @@ def _is_household(relation: str, words: str) -> bool:
 
 
 def _is_named(name: str, words: str) -> bool:
-    first = _stems(name)[:1]
-    return any(f" {part} " in words for part in (" ".join(_stems(name)), *first) if len(part) > 1)
+    first = stems_of(name)[:1]
+    return any(f" {part} " in words for part in (" ".join(stems_of(name)), *first) if len(part) > 1)
 
 
 def _eater(person: str, facts: Sequence[tuple[str, str, str]]) -> Eater:
@@ -233,7 +237,7 @@ def _refusals(read: _Read, private: Private) -> Iterator[tuple[RuleName, str, st
     for who in private.eaters:
         for allergen in who.allergies:
             fact = f"{who.being} allergic to {allergen}"
-            if why := _holds(read, _family(allergen)):
+            if why := _holds(read, family_of(allergen)):
                 yield "allergen", f"{why}, and {fact}", fact
         for condition in who.conditions:
             family = CONDITIONS.get(folded(condition).strip())
@@ -241,15 +245,15 @@ def _refusals(read: _Read, private: Private) -> Iterator[tuple[RuleName, str, st
             if family and (why := _holds(read, family)):
                 yield "condition", f"{why}, and {fact}", fact
         for diet in who.diets:
-            fact = f"{who.being} {diet}" if _is_adjective(diet) else f"{who.does('eat')} {diet}"
-            for family in _left_out_by(diet):
+            fact = f"{who.being} {diet}" if is_adjective(diet) else f"{who.does('eat')} {diet}"
+            for family in left_out_by(diet):
                 if why := _holds(read, family):
                     yield "diet", f"{why}, and {fact}", fact
             if folded(diet) == "kosher" and _holds(read, "meat") and _holds(read, "milk"):
                 yield "diet", f"meat and milk together, and {fact}", fact
         for avoided in who.avoids:
             fact = f"{who.does('avoid')} {avoided}"
-            if why := _holds(read, _family(avoided)):
+            if why := _holds(read, family_of(avoided)):
                 yield "avoided", f"{why}, and {fact}", fact
 
 
@@ -257,7 +261,7 @@ def _weigh(one: _Weighed, private: Private, used: dict[str, None], *, is_food: b
     """What moves a thing up or down, and what nobody said of it."""
     for who in private.eaters:
         of_health = [*who.allergies, *(c for c in who.conditions if folded(c) in CONDITIONS)]
-        asked = [*of_health, *(diet for diet in who.diets if _left_out_by(diet))]
+        asked = [*of_health, *(diet for diet in who.diets if left_out_by(diet))]
         if is_food and not one.read.is_declared and not all(_is_said_free(one.read, matter) for matter in asked):
             one.is_undeclared = True
         if is_food and not one.read.is_told:
@@ -267,11 +271,11 @@ def _weigh(one: _Weighed, private: Private, used: dict[str, None], *, is_food: b
                     used[f"{who.being} {'allergic to ' if matter in who.allergies else ''}{matter}"] = None
         for things, score, verb in ((who.dislikes, DISLIKED, "dislike"), (who.likes, LIKED, "like")):
             for thing in things:
-                if _holds(one.read, _family(thing), with_usual=False):
+                if _holds(one.read, family_of(thing), with_usual=False):
                     one.score += score
                     one.moved.append(f"{who.does(verb)} {thing}")
                     used[f"{who.does(verb)} {thing}"] = None
-    if private.place and f" {' '.join(_stems(private.place))} " in one.read.said:
+    if private.place and f" {' '.join(stems_of(private.place))} " in one.read.said:
         one.score += NEAR
         one.moved.append(f"it is in {private.place}, where you live")
         used[f"you live in {private.place}"] = None
@@ -286,47 +290,25 @@ def _weigh(one: _Weighed, private: Private, used: dict[str, None], *, is_food: b
 def _suits(who: Eater, matter: str) -> str:
     if matter in who.allergies:
         return f"an allergy to {matter}"
-    return f"somebody who is {matter}" if _is_adjective(matter) else f"a diet of {matter}"
-
-
-def _is_adjective(diet: str) -> bool:
-    return folded(diet).strip() in DIETS or folded(diet).endswith(("-free", "arian"))
-
-
-def _left_out_by(diet: str) -> tuple[str, ...]:
-    plain = folded(diet).strip()
-    if plain in DIETS:
-        return DIETS[plain]
-    without = re.fullmatch(r"(?:no|without|not eating|free of) (.+)|(.+?)[- ]free", plain)
-    return (_family(without[1] or without[2]),) if without else ()
-
-
-def _family(said: str) -> str:
-    """The family a word means, or the word itself, in stems."""
-    plain = " ".join(_stems(re.sub(r"\b(?:all|any|some|the|raw|kinds? of|products?)\b", " ", said)))
-    return CALLED.get(plain, plain)
-
-
-def _terms(family: str) -> tuple[str, ...]:
-    return tuple(" ".join(_stems(word)) for word in FAMILIES.get(family, (family,)))
+    return f"somebody who is {matter}" if is_adjective(matter) else f"a diet of {matter}"
 
 
 def _holds(read: _Read, family: str, *, with_usual: bool = True) -> str:
     """Why a thing is thought to hold a family (`it contains walnut`); empty: nothing says so."""
     if not family or family in read.absent:
         return ""
-    for term in _terms(family):
+    for term in terms_of(family):
         if f" {term} " in read.said and term not in read.absent:
             return f"it contains {term}"
     if with_usual:
         for dish, families in USUALLY.items():
-            if family in families and f" {' '.join(_stems(dish))} " in read.said:
+            if family in families and f" {' '.join(stems_of(dish))} " in read.said:
                 return f"{dish} usually contains {family}"
     return ""
 
 
 def _is_said_free(read: _Read, matter: str) -> bool:
-    families = _left_out_by(matter) or (CONDITIONS.get(folded(matter), _family(matter)),)
+    families = left_out_by(matter) or (CONDITIONS.get(folded(matter), family_of(matter)),)
     return all(family in read.absent for family in families) or folded(matter) in (folded(tag) for tag in read.tags)
 
 
@@ -358,7 +340,7 @@ def _without(text: str, absent: set[str]) -> str:
     def free(match: re.Match[str]) -> str:
         words = match[1] or match[2]
         for word in re.split(r" or | and |, ", words):
-            stems = _stems(word)
+            stems = stems_of(word)
             for term in (" ".join(stems), stems[-1] if stems else ""):
                 if term:
                     absent.update((term, CALLED.get(term, term)))
@@ -380,27 +362,23 @@ _MOCKED = frozenset(
 
 def _spaced(text: str) -> str:
     """Stems with spaces; words that together are another food are replaced."""
-    plain = f" {' '.join(_stems(text))} "
+    plain = f" {' '.join(stems_of(text))} "
     for words, means in NOT_WHAT_IT_SAYS:
         plain = plain.replace(f" {words} ", f" {means} ")
     return plain.strip()
-
-
-def _stems(text: str) -> list[str]:
-    return [stem(word) for word in re.findall(r"\w+", folded(text))]
 
 
 def _is_told(item: Item) -> bool:
     """Whether its tags say what is in it: two of them, or the one thing that it is."""
     if any(_DECLARED.match(folded(tag)) for tag in item.tags):
         return True
-    told = [" ".join(_stems(tag)) for tag in item.tags if not set(_stems(tag)) & NO_INGREDIENT]
-    name = _stems(item.name)
+    told = [" ".join(stems_of(tag)) for tag in item.tags if not set(stems_of(tag)) & NO_INGREDIENT]
+    name = stems_of(item.name)
     return len(told) >= 2 or (len(told) == 1 and len(name) <= 3 and bool(set(told[0].split()) & set(name)))
 
 
 def _is_about_food(question: str, reads: Sequence[_Read]) -> bool:
-    if {stem(word) for word in _stems(question)} & FOOD_WORDS:
+    if {stem(word) for word in stems_of(question)} & FOOD_WORDS:
         return True
     eaten = [read for read in reads if any(_holds(read, family) for family in FAMILIES)]
     return len(eaten) * 2 >= len(reads) > 0
@@ -419,7 +397,7 @@ _SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
 
 def _sentences(text: str, private: Private, left_out: Sequence[LeftOut]) -> tuple[str, int]:
     """The cloud's sentences that speak of nothing that was left out, or would be; how many do."""
-    gone = [" ".join(_stems(one.name)) for one in left_out]
+    gone = [" ".join(stems_of(one.name)) for one in left_out]
     kept, n_gone = [], 0
     for sentence in (match.group().strip() for match in _SENTENCE.finditer(text)):
         if not sentence:
@@ -430,98 +408,6 @@ def _sentences(text: str, private: Private, left_out: Sequence[LeftOut]) -> tupl
         else:
             kept.append(sentence)
     return " ".join(kept), n_gone
-
-
-# ── What may leave ────────────────────────────────────────────────────────────────────────────────────────
-
-_CLAUSE = re.compile(
-    r"(?<=[,.;!?])\s+|\s+(?=(?:because|since|as|given that|but|and) (?:i|we|my|he|she|they|\w+ (?:is|has))\b)", re.I
-)
-_WITHOUT = re.compile(
-    r"\b(?:without|with no|that (?:has|have|contains?) no|free (?:of|from)|not containing|(?:which|that) (?:is|are) "
-    r"not|avoiding|except)\s+(?:any )?[\w-]+(?:(?:,| or| and) [\w-]+)*|\b[\w-]+[- ]free\b",
-    re.IGNORECASE,
-)
-_HEALTH = re.compile(
-    r"\b(?:allerg\w*|intoleran\w*|diagnos\w*|symptoms?|prescri\w*|medic\w*|pills?|pregnan\w*|disease|illness|doctor"
-    r"|diabet\w*|coeliac|celiac|asthma\w*|depress\w*|anxi\w*|cancer|hiv|therapy|therapist|surgery"
-    r"|blood (?:pressure|sugar|test))\b",
-    re.IGNORECASE,
-)
-_OWN = re.compile(
-    r"\b(?:i|i'm|i’m|i've|me|my|mine|we|our|us|he|she|his|her|they|their)\b|\b[A-Z]\w+['’]s\b", re.IGNORECASE
-)
-
-
-_WHO = r"(?P<who{k}>i|we|he|she|they|[A-Z][\w'’-]+?)"
-_END = r"(?=[,.;!?]|$| (?:what|which|how|where|and (?:i|we|he|she|they|[A-Z]\w+) )\b| (?:so|but|because|since)\b)"
-_STATED = re.compile(
-    r"(?:(?:,|;|\.)?\s*\b(?:since|because|as|and|but|given that|though|while)\b )?"
-    rf"(?:\b{_WHO.format(k=1)}(?:'m|’m|'re|’re|'s|’s| am| is| are) (?:\w+ly )?"
-    rf"(?:allergic to (?P<allergy>.+?){_END}|(?:an? )?(?P<state>[\w-]+?)s?{_END})"
-    rf"|\b{_WHO.format(k=2)} (?:can['’]?t|cannot|can not|must not|may not|mustn['’]t) "
-    rf"(?:have|eat|stand|tolerate|touch|drink) (?:any )?(?P<banned>.+?){_END}"
-    rf"|\b{_WHO.format(k=3)} (?:have|has|['’]ve|['’]s got) an? (?P<kind>\w+) (?:allergy|intolerance)\b)",
-    re.IGNORECASE,
-)
-_LEFT_OUT = re.compile(
-    r"\b(?:without|with no|free (?:of|from)|avoiding|except)\s+(?:any )?(?P<what>[\w-]+(?:(?:,| or| and) [\w-]+)*)"
-    r"|\b(?P<free>[\w-]+)[- ]free\b",
-    re.IGNORECASE,
-)
-
-
-def stated(question: str) -> tuple[tuple[str, str, str], ...]:
-    """What a question itself says of those it is for, as facts: it counts for the answer, and does not leave.
-
-    Covered: "I'm allergic to nuts", "Lotte can't have hazelnuts", "Ben is vegan", "without nuts", "nut-free".
-    """
-    found: dict[tuple[str, str, str], None] = {}
-    for match in _STATED.finditer(question):
-        who = match["who1"] or match["who2"] or match["who3"]
-        subject = who if who.casefold() not in ("i", "we", "he", "she", "they") else "me"
-        for value in (match["allergy"], match["banned"], match["kind"]):
-            if value:
-                found[subject, "allergic to", value.strip()] = None
-        state = folded(match["state"] or "")
-        if state in DIETS or state in CONDITIONS:
-            found[subject, "diet" if state in DIETS else "health", state] = None
-    for match in _LEFT_OUT.finditer(question):
-        found["me", "avoids", (match["what"] or match["free"]).strip()] = None
-    return tuple(found)
-
-
-def outgoing(question: str, secrets: Sequence[str]) -> str:
-    """What of a question may leave: without what names a fact of health or conviction; empty: nothing may.
-
-    Args:
-        secrets: Values that must not leave, in any form (`nuts` is `Nut`, too): allergies, diets, conditions.
-    """
-    hidden = [" ".join(_stems(secret)) for secret in secrets if _stems(secret)]
-    hidden += [term for secret in secrets if (term := _family(secret))]
-
-    kin = [term for secret in secrets for term in _terms(_family(secret))]
-
-    def is_fine(text: str) -> bool:
-        words = f" {' '.join(_stems(text))} "
-        left_out = f" {' '.join(stem for match in _WITHOUT.finditer(text) for stem in _stems(match.group()))} "
-        if any(f" {term} " in left_out for term in kin):
-            return False  # "without walnuts" tells of an allergy to nuts
-        return not any(f" {term} " in words for term in hidden) and not (_HEALTH.search(text) and _OWN.search(text))
-
-    if is_fine(question):
-        return question.strip()
-    question = _STATED.sub(lambda match: match.group() if is_fine(match.group()) else " ", question)
-
-    def said(match: re.Match[str]) -> str:
-        return match.group() if is_fine(match.group()) else ""
-
-    diets = "|".join(re.escape(secret.strip()) for secret in secrets if _is_adjective(secret.strip()))
-    bare = re.sub(rf"\b(?:{diets})s?\b ?", "", question, flags=re.IGNORECASE) if diets else question
-    clauses = [_WITHOUT.sub(said, part) for part in _CLAUSE.split(bare)]
-    kept = " ".join(part.strip(" ,;") for part in clauses if part.strip(" ,;.?!") and is_fine(part))
-    kept = re.sub(r"\s+", " ", kept).strip(" ,;.")
-    return kept if len(_stems(kept)) >= 3 and is_fine(kept) else ""
 
 
 # ── Words ─────────────────────────────────────────────────────────────────────────────────────────────────
