@@ -93,14 +93,15 @@ def give(invocation: Invocation, withdraw: bool, minutes: float, yes: bool, as_j
     Requests are masked before they are summed, plans with tools of your own stay out, and with fewer than 30
     demonstrations nothing leaves. A service in mode "secret" sees the sum over several devices alone.
     """
-    from hearth.cli.edge import _now, _opened, _parts, _settings
+    from hearth.cli.edge import parts
+    from hearth.cli.edge_join import now_of, opened, settings_of
     from hearth.cli.learning import open_encoder
     from hearth.edge import giving
     from hearth.planning.profiles import PROFILES
     from hearth.planning.student import Student
 
-    home, settings = invocation.home, _settings(invocation)
-    with _opened(home) as store, _parts(home, settings, store) as (joined, link, sharer):
+    home, settings = invocation.home, settings_of(invocation)
+    with opened(home) as store, parts(home, settings, store) as (joined, link, sharer):
         if withdraw:
             was = giving.withdraw(link)
             click.echo("Taken back; priors made from now on are without it." if was else "Nothing was given plainly.")
@@ -112,7 +113,7 @@ def give(invocation: Invocation, withdraw: bool, minutes: float, yes: bool, as_j
             raise errors.DeniedError("nothing was given; --yes agrees, or `share` under [edge]")
         profile = settings.learning.profile
         student = Student(open_encoder(), sharer.tools, PROFILES[profile])
-        found = giving.give(link, store, student, sharer, profile, lambda: _now(settings), time.sleep, 60 * minutes)
+        found = giving.give(link, store, student, sharer, profile, lambda: now_of(settings), time.sleep, 60 * minutes)
     if as_json:
         print_json(asdict(found))
     elif found.reason:
