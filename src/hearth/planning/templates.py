@@ -206,12 +206,22 @@ def _is_said(value: object, said: set[str], views: Sequence[object]) -> bool:
         return any(isinstance(view, str) and view[:16] == str(value)[:16] for view in views)
     if isinstance(value, int | float) and not isinstance(value, bool):
         return value in [view for view in views if isinstance(view, int | float)]
-    if value in views:
+    if value in views or ((length := _length_s(value)) and length in map(_length_s, views)):
         return True
     words = words_of(str(value))
     telling = [word for word in words if word not in SMALL] or list(words)
     n_said = sum(word in said or any(is_alike(word, one) for one in said) for word in telling)
     return bool(telling) and n_said > len(telling) / 2
+
+
+_LENGTH = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?")
+
+
+def _length_s(value: object) -> int:
+    """The seconds of a length of time; 0 where it is none."""
+    match = _LENGTH.fullmatch(value) if isinstance(value, str) else None
+    days, hours, minutes, seconds = (int(part or 0) for part in match.groups()) if match else (0, 0, 0, 0)
+    return 86_400 * days + 3_600 * hours + 60 * minutes + seconds
 
 
 def _content(text: str, steps: Sequence[Step], tools: Mapping[str, ToolSpec]) -> Content | None:
@@ -324,7 +334,7 @@ def written_in(text: str, end: int) -> str:
     rest = text[first:]
     while (last := _LAST.search(rest)) and all(word in _CLOSING for word in _plain(last[1])):
         rest = rest[: last.start()]
-    return rest.strip(" \t\n.,;:")
+    return "" if all(word in _CLOSING for word in _plain(rest)) else rest.strip(" \t\n.,;:")
 
 
 def _plain(text: str) -> Iterator[str]:
