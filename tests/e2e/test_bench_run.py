@@ -338,6 +338,18 @@ def test_a_case_that_cannot_write_what_came_of_it_ends_the_job(folder: Path, run
     assert "4 of 4 cases done" in run("job_single.yaml", "--resume")[2]
 
 
+@pytest.mark.parametrize(
+    "ranking", [b"\xff\xfe", b"a,b\n1,2\n", b"rank,algorithm,paradigm,time,url\n" + b"x" * 200_000]
+)
+def test_a_ranking_that_is_none_is_said_before_anything_runs(ranking: bytes, folder: Path, run: Run) -> None:
+    path = folder / "workspace/single/rank/all_rank.csv"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(ranking)
+    code, _, told = run("job_single.yaml")
+    assert (code, "move it away" in told, path.read_bytes() == ranking) == (3, True, True), told
+    assert [one.name for one in (folder / "workspace/single").iterdir()] == ["rank"]
+
+
 def test_what_cannot_be_read_ends_in_words(folder: Path, run: Run, tmp_path: Path) -> None:
     code, _, told = run(tmp_path / "none.yaml")
     assert (code, "cannot read" in told) == (3, True)

@@ -409,6 +409,24 @@ def test_nobody_who_asks_no_cloud_has_a_curve_of_it(tmp_path: Path) -> None:
     assert not [one for one in section_of(read_run(tmp_path / "job")).pictures if "calls" in one.file]
 
 
+def test_a_case_that_cannot_be_read_loses_no_other(tmp_path: Path) -> None:
+    good, bad = make_case(tmp_path, "a", [("q", "x", "x")]), make_case(tmp_path, "b", [("q", "x", "x")])
+    rank(tmp_path, bad, good)
+    for text in ("[]", "{broken", "", "null", '{"modules": 3}'):
+        (bad / "case.json").write_text(text)
+        run = read_run(tmp_path)
+        assert [case.label for case in run.done] == ["a"]
+        assert run.cases[-1].error.startswith("it cannot be read: ")
+    (bad / "case.json").write_text('{"modules": [{"hyperparameters": [1]}]}')
+    assert len(read_run(tmp_path).done) == 2
+    for name in ("metrics", "cost", "faults", "continual", "absent"):
+        outcome = json.loads((good / "outcome.json").read_text())
+        (bad / "outcome.json").write_text(json.dumps({**outcome, name: 3}))
+        assert [case.error for case in read_run(tmp_path).cases] == ["", "it was not finished"]
+    (bad / "case.json").unlink()
+    assert [case.label for case in read_run(tmp_path).cases] == ["a"]
+
+
 def test_usage_that_is_none_is_left_out(tmp_path: Path) -> None:
     folder = costly(tmp_path / "job", "joint", [1], 0.2)
     path = folder / "predictions.jsonl"

@@ -51,9 +51,11 @@ def read_outcome(folder: Path) -> Outcome | None:
     try:
         document = json.loads((folder / "outcome.json").read_text())
         # What is newer than the file is as it begins.
-        return Outcome(**{k: document[k] for k in Outcome.__dataclass_fields__ if k in document or k == "status"})
+        found = Outcome(**{k: document[k] for k in Outcome.__dataclass_fields__ if k in document or k == "status"})
     except (OSError, ValueError, KeyError, TypeError):
         return None
+    parts = (found.metrics, found.continual, found.cost, found.absent)
+    return found if all(isinstance(part, dict) for part in parts) and isinstance(found.faults, list) else None
 
 
 def jsonable(value: Any) -> Any:

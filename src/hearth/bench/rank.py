@@ -132,6 +132,11 @@ def _text(value: Any) -> str:
     return str(float(value)) if isinstance(value, float) else str(value)
 
 
+def check_rank(folder: Path) -> None:
+    """See that the earlier rows, if there are any, can be kept. Raises: RequestError."""
+    _read(folder / "all_rank.csv")
+
+
 def _read(path: Path, *, keeps_rank: bool = False) -> tuple[list[str], list[dict[str, str]]]:
     """Columns and rows of a ranking, without the rank; nothing of a file that is not there."""
     try:
@@ -146,7 +151,10 @@ def _read(path: Path, *, keeps_rank: bool = False) -> tuple[list[str], list[dict
         return [], []
     if header[0] != "rank" or any(name not in header for name in _ENDS) or header[-2:] != ["time", "url"]:
         raise RequestError(f"{path}: is no ranking (its columns are {', '.join(header[:6])} …); move it away")
-    lines = [{name: value or "" for name, value in line.items() if name} for line in reader]
+    try:
+        lines = [{name: value or "" for name, value in line.items() if name} for line in reader]
+    except csv.Error as error:
+        raise RequestError(f"{path}: is no ranking ({error}); move it away") from None
     return (header if keeps_rank else header[1:]), lines
 
 

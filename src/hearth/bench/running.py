@@ -24,7 +24,7 @@ from hearth.bench.job import Checked, Job, case_document
 from hearth.bench.outcome import read_outcome
 from hearth.bench.processes import Case, Engine, Event
 from hearth.bench.progress import Progress
-from hearth.bench.rank import Row, save_rank
+from hearth.bench.rank import Row, check_rank, save_rank
 from hearth.bench.record import origin, write_json
 from hearth.errors import RequestError, StoreError, StoreFullError
 
@@ -266,10 +266,11 @@ def _packages() -> dict[str, str]:
 
 
 def check_workspace(job: Job) -> None:
-    """See before hours of work that results can be written. Raises: RequestError."""
+    """See before hours of work that results can be written, and an earlier ranking kept. Raises: RequestError."""
     try:
         job.workspace.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise RequestError(f"cannot make the workspace {str(job.workspace)!r}: {error.strerror}") from None
     if not os.access(job.workspace, os.W_OK):
         raise RequestError(f"the workspace {str(job.workspace)!r} may not be written to; choose --workspace")
+    check_rank(job.workspace / "rank")

@@ -151,8 +151,9 @@ def _job(path: Path) -> Run:
     """A job's workspace: the cases of its ranking in order, then those that were never done."""
     folders = {found.parent.relative_to(path): found.parent for found in sorted(path.glob("*/*/case.json"))}
     ranked = [folders.pop(place) for place in _ranking(path / "rank" / "all_rank.csv") if place in folders]
-    done = [_case(folder) for folder in ranked]
-    rest = [_case(folder) for folder in folders.values()]
+    read = [_case_or_why_not(folder) for folder in ranked]
+    done = [case for case in read if not case.error]
+    rest = [case for case in read if case.error] + [_case_or_why_not(folder) for folder in folders.values()]
     known = {case.label for case in done} | {case.label for case in rest if not case.error}
     done += [case for case in rest if not case.error]
     failed = {case.label: case for case in rest if case.error and case.label not in known}
@@ -174,10 +175,21 @@ def _origin_of_job(path: Path) -> Mapping[str, Any]:
     return {key: document[key] for key in ("commit", "machine", "seed", "at", "version") if key in document}
 
 
+def _case_or_why_not(folder: Path) -> CaseRun:
+    """One that cannot be read loses no other."""
+    try:
+        return _case(folder)
+    except RequestError as error:
+        return CaseRun(folder.parent.name, "", "", {}, {}, (), error=f"it cannot be read: {error}")
+
+
 def _case(folder: Path) -> CaseRun:
     document = _json(folder / "case.json")
-    modules = [m for m in document.get("modules", ()) if isinstance(m, Mapping)]
-    chosen = ", ".join(f"{k}={v}" for m in modules for k, v in dict(m.get("hyperparameters") or {}).items())
+    modules = document.get("modules", [])
+    if not (isinstance(modules, list) and all(isinstance(module, Mapping) for module in modules)):
+        raise RequestError(f"{folder / 'case.json'}: modules is {modules!r}; expected a list of mappings")
+    given = [module.get("hyperparameters") or {} for module in modules]
+    chosen = ", ".join(f"{k}={v}" for one in given if isinstance(one, Mapping) for k, v in one.items())
     name, paradigm = str(document.get("algorithm", folder.parent.name)), str(document.get("paradigm", ""))
     outcome = read_outcome(folder)
     if outcome is None or outcome.status != "done":
