@@ -152,10 +152,15 @@ def served(world: World, setting: Setting) -> Iterator[tuple[int, int]]:
     (world.folder / "cloud.toml").write_text(TOML.format(**values))
     command = [sys.executable, "-m", "hearth", "cloud", "--folder", str(world.folder), "serve", "--log", "warning"]
     environ = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environ)
+    log = world.folder / "log"
+    with log.open("w") as stream:
+        process = subprocess.Popen(command, stderr=stream, env=environ)
     try:
-        assert process.stderr is not None
-        port = urlsplit(process.stderr.readline().split()[2].rstrip(";")).port
+        until = time.perf_counter() + _START_S
+        while not (said := log.read_text()):
+            assert time.perf_counter() < until, "the service did not start"
+            time.sleep(0.05)
+        port = urlsplit(said.split()[2].rstrip(";")).port
         assert port is not None
         yield port, process.pid
     finally:

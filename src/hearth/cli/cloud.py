@@ -73,7 +73,7 @@ def serve(folder: Path, host: str | None, port: int | None, log: str) -> int:
     import uvicorn
 
     from hearth.cloud.logs import start_logging
-    from hearth.cloud.service import FOLDER_VARIABLE, create_app
+    from hearth.cloud.service import FOLDER_VARIABLE, LOG_VARIABLE, create_app
     from hearth.cloud.settings import read_cloud_settings
 
     settings = read_cloud_settings(folder)
@@ -102,7 +102,7 @@ def serve(folder: Path, host: str | None, port: int | None, log: str) -> int:
 
     _opened(settings).close()  # one process migrates, before the others begin
     with tempfile.TemporaryDirectory(prefix="hearth-cloud-") as numbers:
-        os.environ[FOLDER_VARIABLE], os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(folder), numbers
+        os.environ |= {FOLDER_VARIABLE: str(folder), LOG_VARIABLE: log, "PROMETHEUS_MULTIPROC_DIR": numbers}
         app = "hearth.cloud.service:app_from_environment"
         config = uvicorn.Config(app, factory=True, workers=service.workers, **options)
         Multiprocess(config, sockets=[listening]).run()

@@ -79,6 +79,8 @@ from hearth.wire import (
 
 FOLDER_VARIABLE = "HEARTH_CLOUD"
 """Folder of the `cloud.toml`, for processes that serve beside each other."""
+LOG_VARIABLE = "HEARTH_CLOUD_LOG"
+"""The least level they log."""
 _WRITE_S = 2.0
 _TIDY_S = 3600.0
 _ANSWERS_KEPT_DAYS = 30
@@ -192,7 +194,7 @@ def app_from_environment() -> FastAPI:
     """For processes that serve side by side. Raises: as `create_app`."""
     from hearth.cloud.logs import start_logging
 
-    start_logging()
+    start_logging(os.environ.get(LOG_VARIABLE, "info"))
     settings = read_cloud_settings(Path(os.environ[FOLDER_VARIABLE]))
     return create_app(settings, Storage.open(settings.database_url(), migrates=False))
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ctypes
 import datetime as dt
 import hashlib
 import re
@@ -249,9 +250,10 @@ class MergedTeacher:
             return None
         student = Student(self._encoder, {}, PROFILES[self._profile])
         student.take_prior(decode(self._storage.read_blob(manifest.sha256)))
-        student.keep_solved()
+        student.only_plan()
         student.rank("ready")  # what is made at the first plan is made here
         self._digest = manifest.sha256
+        _give_back_memory()
         return StudentTeacher(student, self._filler, f"merged prior {manifest.serial}")
 
 
@@ -299,6 +301,12 @@ class Recorded:
             (answer,) = self._teacher.label([one.request], one.offered.tools)
             found.append(given(one.id, answer, self.name))
         return found
+
+
+def _give_back_memory() -> None:
+    """Solving took some 100 MB more than what is kept; glibc holds on to it unless it is told."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def filler_of(arguments: str, cache: Path | None = None) -> Filler | None:

@@ -372,16 +372,17 @@ class Student:
         mine = self._taught if ids is None else {id: self._taught[id] for id in self._taught.keys() & set(ids)}
         return summed(self._reader, mine, public, most)
 
-    def keep_solved(self) -> None:
-        """Let go of the sums behind the weights: the same plans, in a tenth of the memory. Learning afterwards brings
-        the sums back, from demonstrations and prior."""
+    def only_plan(self) -> None:
+        """Let go of the sums behind the weights and of the prior's: the same plans, in a tenth of the memory. It must
+        not be taught, or made to forget, any more; another can be loaded for that."""
         self.fit()
         if self.options.use_heads and self.heads.can_learn:
             self.heads, self.clause_heads = (
                 Heads.of_solved(one.outputs, one.solved(), ridge=one.ridge, fingerprint=one.fingerprint)
                 for one in (self.heads, self.clause_heads)
             )
-            self._changed()
+        self._prior = None  # what it says of sequences and links is counted
+        self._changed()
 
     def settle(self) -> None:
         """Bring all weights up to date now rather than at some later request; seconds, for idle time."""
