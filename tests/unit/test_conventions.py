@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,12 +12,12 @@ from numpy.typing import NDArray
 
 from hearth.planning.conventions import Conventions
 from hearth.planning.phrases import is_fixed
-from hearth.planning.templates import template_of
 from hearth.planning.recall import RecallPlanner
+from hearth.planning.templates import template_of
 from hearth.registry import load_tools
 from hearth.store import Store
 from hearth.testing import FIXED_NOW
-from hearth.types import Argument, Context, Demonstration, Plan, Request, Step
+from hearth.types import Argument, Context, Demonstration, Plan, Ref, Request, Step
 
 LAMP, DOOR = Step("turn_off", {"device": "living room lamp"}), Step("lock_door", {"device": "front door"})
 WARM = Step("set_temperature", {"temperature": 17})
@@ -153,3 +154,169 @@ def test_a_record_or_an_address_of_that_day_is_no_convention(step: Step, is_plan
     planner.add([taught("zap it", step), taught("zap now", step)])
     answer = planner.plan(Request("please zap everybody", FIXED_NOW), Context(), load_tools(None).specs)
     assert (isinstance(answer, Plan) and answer.confidence == 0.9) is is_planned
+
+
+# ── What is read anew, and when nothing is ────────────────────────────────────────────────────────────────
+
+DAY = dt.datetime(2026, 9, 7, 18, tzinfo=dt.UTC)
+SPECS = load_tools(None).specs
+
+
+def at(day: int, request: str, *steps: Step) -> Demonstration:
+    """Taught so many days after the first."""
+    return Demonstration(f"{day:03} {request}", request, Plan(steps), source="owner", now=DAY + dt.timedelta(days=day))
+
+
+def to(*names: str, text: str, is_sent: bool = True) -> tuple[Step, ...]:
+    n = len(names)
+    people = [Step("find_contact", {"name": name}) for name in names]
+    draft = Step("draft_mail", {"to": [Ref(k, ("email",)) for k in range(n)], "text": text})
+    return (*people, draft, *([Step("send_mail", {"draft": Ref(n, ("id",))})] if is_sent else []))
+
+
+def planned(own: Sequence[Demonstration], text: str, day: int = 99) -> tuple[Step, ...] | None:
+    found = Conventions(own, SHIPPED, SPECS).meant(text, DAY + dt.timedelta(days=day))
+    return found.plan.steps if found is not None and not found.is_asked else None
+
+
+CHOIR = [
+    at(0, "tell the choir we start at six", *to("Ana", "Ben", text="we start at six")),
+    at(9, 'let the choir know "bring lamps"', *to("Ana", "Ben", text="bring lamps")),
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("tell the choir the hall is cold", "the hall is cold"),
+        ("Choir: no rehearsal on Friday.", "no rehearsal on Friday"),
+        ("What a week. Tell the choir I am late", "I am late"),
+    ],
+)
+def test_what_a_convention_writes_is_read_anew(text: str, written: str) -> None:
+    assert planned(CHOIR, text) == to("Ana", "Ben", text=written)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tell the choir",
+        "choir: send",
+        "did I tell the choir about Friday",
+        "what did the choir say about lamps",
+        "remind me to tell the choir about lamps",
+        "tell the choir the contract is attached",
+        "choir, no, not the choir",
+        "the choir is Ana and Eva now",
+    ],
+)
+def test_nothing_is_written_unless_the_phrase_opens_it(text: str) -> None:
+    assert planned(CHOIR, text) is None
+
+
+def test_sending_is_kept_only_where_it_was_asked_for_or_taught_unasked() -> None:
+    both = [
+        at(0, "tell the crew we start at six, send it", *to("Ana", text="we start at six")),
+        at(1, "tell the crew about lamps then", *to("Ana", text="about lamps then", is_sent=False)),
+    ]
+    assert planned(both, "tell the crew I am late") == to("Ana", text="I am late", is_sent=False)
+    assert planned(both, "tell the crew I am late. Send") == to("Ana", text="I am late")
+    unasked = [at(2, "crew: bring tea", *to("Ana", text="bring tea"))]
+    assert planned([*both, *unasked], "crew: I am late") == to("Ana", text="I am late")
+
+
+def test_what_was_taught_later_does_not_hold_before() -> None:
+    later = [*NIGHT_AT, at(30, "goodnight, it is cold", LAMP, DOOR, WARM)]
+    assert planned(later, "goodnight", day=10) == (LAMP, DOOR)
+    assert planned(later, "goodnight", day=40) == (LAMP, DOOR, WARM)
+    assert planned(later, "goodnight", day=-5) == (LAMP, DOOR)  # nothing is older: the first meaning
+
+
+NIGHT_AT = [at(0, "goodnight then", LAMP, DOOR), at(1, "ok goodnight, house", LAMP, DOOR)]
+
+
+def test_a_meaning_that_begins_is_told_from_what_held_before() -> None:
+    cold = at(30, "from now on goodnight also means heating at 17. goodnight", LAMP, DOOR, WARM)
+    assert planned([*NIGHT_AT, cold], "goodnight") == (LAMP, DOOR, WARM)
+    assert planned([cold], "goodnight", day=2) == (LAMP, DOOR)
+
+
+def test_other_business_in_a_demonstration_is_no_part_of_the_meaning() -> None:
+    radio = Step("turn_off", {"device": "cellar radio"})
+    beside = at(30, "goodnight, and the radio in the cellar off", LAMP, DOOR, radio)
+    assert planned([*NIGHT_AT, beside], "goodnight") == (LAMP, DOOR)
+
+
+def test_moments_are_of_the_day_it_is_asked() -> None:
+    def seen(day: str) -> Step:
+        return Step("find_video", {"room": "porch", "start": f"{day}T10:00:00+00:00", "end": f"{day}T13:00:00+00:00"})
+
+    watch = [at(0, "post watch", seen("2026-09-07")), at(3, "post watch please", seen("2026-09-10"))]
+    assert planned(watch, "post watch!", day=21) == (seen("2026-09-28"),)
+    assert planned(watch, "post watch for yesterday") is None
+
+
+def test_a_part_of_the_day_is_the_one_that_is_or_is_said() -> None:
+    def pills(part: str) -> Step:
+        return Step("find_reminders", {"query": f"{part} pills"})
+
+    taken = [at(0, "pills done", pills("evening")), at(1, "pills done now", pills("morning"))]
+    assert planned(taken, "pills done") == (pills("evening"),)  # at six in the evening
+    assert planned(taken, "the morning's were late, pills done") == (pills("morning"),)
+
+
+def test_things_are_added_to_a_list_where_that_was_seen() -> None:
+    def listed(*items: str) -> Step:
+        return Step("add_to_list", {"list": "groceries", "items": list(items)})
+
+    basics = [
+        at(0, "basics please", listed("milk", "eggs")),
+        at(5, "basics and dog food", listed("milk", "eggs", "dog food")),
+    ]
+    assert planned(basics, "basics") == (listed("milk", "eggs"),)
+    assert planned(basics, "basics plus two lemons") == (listed("milk", "eggs", "two lemons"),)
+    assert planned(basics[:1], "basics plus two lemons") is None  # nobody showed where they go
+
+
+@pytest.mark.parametrize("said", ["ok, send that", "k send", "fine, out with it", "mail it then"])
+def test_a_request_that_leans_on_another_is_no_phrase(said: str) -> None:
+    assert planned([at(0, said, *to("Ana", text="you would sign this lease"))], said) is None
+
+
+def test_a_thing_s_name_is_no_phrase() -> None:
+    blanket = at(0, "goodnight, blanket off", LAMP, DOOR, Step("turn_off", {"device": "electric blanket"}))
+    assert planned([*NIGHT_AT, blanket], "electric blanket off") is None
+
+
+def test_what_others_say_needs_its_phrase_alone() -> None:
+    opened = at(0, "open up, that is the oven and the shop light", Step("turn_on", {"device": "oven"}))
+    shipped = [*SHIPPED, "open up the shed for us"]
+    found = Conventions([opened], shipped, SPECS)
+    assert found.meant("open up", DAY) is not None
+    assert found.meant("open up quickly please", DAY) is not None
+    assert found.meant("open up the cellar", DAY) is None
+
+
+def test_what_is_asked_for_beside_a_phrase_is_handed_back() -> None:
+    found = Conventions(NIGHT_AT, SHIPPED, SPECS).meant("goodnight, and remind me of the bins at nine", DAY)
+    assert found is not None
+    assert found.is_asked
+    assert found.plan.steps == (LAMP, DOOR)
+    assert "bins" in found.after
+
+
+def test_recall_joins_what_is_asked_for_beside_a_phrase_or_does_neither() -> None:
+    planner = RecallPlanner(ByWord())
+    timers = [
+        Demonstration(f"t{k}", f"set a timer for {k} minutes", Plan((Step("set_timer", {"length": f"PT{k}M"}),)))
+        for k in range(3, 12)
+    ]
+    more = [Demonstration("s", "set the table", Plan(())), *timers]
+    planner.add([*more, *NIGHT_AT])
+    answer = planner.plan(Request("goodnight, and set a timer for 9 minutes", FIXED_NOW), Context(), SPECS)
+    assert isinstance(answer, Plan)
+    assert [step.tool for step in answer.steps] == ["turn_off", "lock_door", "set_timer"]
+    no = [Demonstration(f"n{k}", f"translate {what} for me", Plan(())) for k, what in enumerate(("this", "my letter"))]
+    planner.add(no)
+    answer = planner.plan(Request("goodnight, and translate my note for Ana", FIXED_NOW), Context(), SPECS)
+    assert not (isinstance(answer, Plan) and LAMP.tool in [step.tool for step in answer.steps])

@@ -47,7 +47,7 @@ _DEFINES = re.compile(
 )
 _MOST_DEFINED = 6
 _NEWLY = re.compile(
-    r"\bfrom (?:now on|today)(?: on)?,? (?:the )?(?P<phrase>\w+(?: \w+)?) (?:also )?(?:means?|includes?|is|are)\b",
+    r"\bfrom (?:now on|today)(?: on)?,? (?:the )?(?P<phrase>\w+(?: \w+)??) (?:also )?(?:means?|includes?|is|are)\b",
     re.IGNORECASE,
 )
 """A meaning that begins: "from now on the usual is …"."""

@@ -205,7 +205,7 @@ def _is_said(value: object, said: set[str], views: Sequence[object]) -> bool:
     if is_moment(value):
         return any(isinstance(view, str) and view[:16] == str(value)[:16] for view in views)
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return value in [view for view in views if isinstance(view, int | float)]
+        return f"{value:g}" in said or value in [view for view in views if isinstance(view, int | float)]
     if value in views or ((length := _length_s(value)) and length in map(_length_s, views)):
         return True
     words = words_of(str(value))
