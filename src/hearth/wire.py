@@ -40,6 +40,10 @@ MAX_TOOLS = 512
 MAX_TEXT = 8_000
 """Characters of any free text."""
 MAX_BATCH = 256
+MAX_TOKENS = 100_000_000
+"""Of one answer: a budget counts them."""
+MAX_COUNT = 2**53
+"""Whole numbers up to here are the same in every JSON and fit every database."""
 
 _ID = r"[A-Za-z0-9][A-Za-z0-9._:-]{0,99}"
 Id = Annotated[str, Field(pattern=f"^{_ID}$")]
@@ -125,7 +129,7 @@ class PlanGiven(Message):
     confidence: Share = 0.0
     teacher: Annotated[str, Field(max_length=200)] = ""
     """Which model it was."""
-    n_tokens: Annotated[int, Field(ge=0)] = 0
+    n_tokens: Annotated[int, Field(ge=0, le=MAX_TOKENS)] = 0
 
 
 class AnswerAsked(Message):
@@ -154,7 +158,7 @@ class AnswerGiven(Message):
     items: Annotated[tuple[Item, ...], Field(max_length=64)] = ()
     """Best first, as the cloud sees it that knows nobody."""
     teacher: Annotated[str, Field(max_length=200)] = ""
-    n_tokens: Annotated[int, Field(ge=0)] = 0
+    n_tokens: Annotated[int, Field(ge=0, le=MAX_TOKENS)] = 0
 
 
 # ── What edges give ───────────────────────────────────────────────────────────────────────────────────────
@@ -218,14 +222,14 @@ class Manifest(Message):
 
     kind: Literal["prior", "adapter"]
     sha256: Sha256
-    n_bytes: Annotated[int, Field(ge=1)]
+    n_bytes: Annotated[int, Field(ge=1, le=MAX_COUNT)]
     fingerprint: Annotated[str, Field(max_length=200)]
     """Of the features it fits; an edge with others leaves it alone."""
-    n_edges: Annotated[int, Field(ge=0)] = 0
-    n_demonstrations: Annotated[int, Field(ge=0)] = 0
+    n_edges: Annotated[int, Field(ge=0, le=MAX_COUNT)] = 0
+    n_demonstrations: Annotated[int, Field(ge=0, le=MAX_COUNT)] = 0
     epsilon: Annotated[float, Field(ge=0)] | None = None
     """Privacy loss of one edge's part in it; None: no noise was added."""
-    serial: Annotated[int, Field(ge=0)] = 0
+    serial: Annotated[int, Field(ge=0, le=MAX_COUNT)] = 0
     """Grows with each; an edge never goes back to a lower one, so an old one cannot be played again."""
     made: AwareDatetime
     signature: str = ""

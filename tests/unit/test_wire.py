@@ -2,6 +2,7 @@
 
 import base64
 import datetime as dt
+import json
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -41,6 +42,19 @@ def test_a_message_of_a_newer_peer_is_read() -> None:
 def test_a_wrong_field_is_named(body: bytes, named: str) -> None:
     with pytest.raises(WireError, match=named):
         read(PlanAsked, body)
+
+
+@pytest.mark.parametrize("n", ["-1", "100000001", "1e400", "9" * 400, "NaN", '"7"x'])
+def test_a_count_that_would_break_a_budget_is_refused(n: str) -> None:
+    with pytest.raises(WireError):
+        read(PlanGiven, f'{{"id": "a", "n_tokens": {n}}}'.encode())
+
+
+@pytest.mark.parametrize("field", ["serial", "n_bytes", "n_edges", "n_demonstrations"])
+def test_a_number_no_database_holds_is_refused(field: str) -> None:
+    said = json.loads(manifest().model_dump_json()) | {field: 2**63}
+    with pytest.raises(WireError, match=field):
+        read(Manifest, json.dumps(said).encode())
 
 
 def test_a_signed_manifest_is_taken_and_survives_another_zone() -> None:
