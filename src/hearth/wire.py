@@ -34,8 +34,8 @@ NOTICE_HEADER = "Hearth-Notice"
 """What a service has to tell with any answer: `two-agents` where another agent uses the same token, too."""
 INSTANCE_HEADER = "Hearth-Instance"
 """A name (`Id`) an edge drew for itself on joining. Where two of them use one token by turns, each answer says so
-(`NOTICE_HEADER`), and what would change something is answered with 409 and the code `identity`: nobody knows whose it is.
-"""
+(`NOTICE_HEADER`), and what would change something is answered with 409 and the code `identity`: nobody knows whose it
+is."""
 MAX_TOOLS = 512
 MAX_TEXT = 8_000
 """Characters of any free text."""
