@@ -93,6 +93,24 @@ def _public(title: str, file: str, note: str = "") -> Table:
 # ── All ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 _Q2A = (("right", "right"),)
+_Q2A_MEASURES = (
+    ("right", "right"),
+    ("node F1", "node_f1"),
+    ("value F1", "argument_value_f1"),
+    ("executed", "executed"),
+    ("wrong side effect", "wrong_side_effect"),
+    ("p50 ms", "latency_p50_ms"),
+)
+_COSTS = (
+    ("node F1", "node_f1"),
+    ("executed", "executed"),
+    ("calls", "cloud_calls"),
+    ("tokens", "tokens"),
+    ("bytes out", "bytes_out"),
+    ("leaked", "privacy_leak"),
+    ("p50 ms", "latency_p50_ms"),
+    ("p95 ms", "latency_p95_ms"),
+)
 _STREAM = (
     ("ACC", "acc"),
     ("BWT", "bwt"),
@@ -199,6 +217,39 @@ TABLES: tuple[Table, ...] = (
             Row("oracle", "oracle."),
         ),
         (*_PLANNING, "src/hearth/bench/data/q2a"),
+    ),
+    Table(
+        "Planning",
+        "Q2A: ten instructions of each owner, recall alone",
+        "bench_q2a_quick",
+        "hearth bench q2a --split dev --recall-only --limit 10 --jobs 2",
+        _Q2A_MEASURES,
+        (
+            Row("floor: the nearest of the owner's own copied", "floor_nearest."),
+            Row("untaught", "untaught."),
+            Row("taught by everybody", "shared."),
+            Row("taught by each owner", "personal."),
+            Row("oracle", by_definition=_same(_Q2A_MEASURES, 1.0, wrong_side_effect=0.0, latency_p50_ms=0.0)),
+        ),
+        (*_PLANNING, "src/hearth/bench/data/q2a"),
+        "Of the development split: for `make bench`, not for the last word.",
+    ),
+    Table(
+        "Planning",
+        "A student on the device, a teacher in the cloud: what asking is worth, and what it costs a request",
+        "asking_costs",
+        "python -m benchmarks.asking_costs",
+        _COSTS,
+        (
+            Row("floor: nobody is asked", "results/never/"),
+            Row("asked when not sure", "results/when_not_sure/"),
+            Row("always asked", "results/always/"),
+            Row("always asked, unmasked", "results/always_unmasked/"),
+            Row("oracle: right, for nothing", by_definition=_same(_COSTS, 0.0, node_f1=1.0, executed=1.0)),
+        ),
+        (*_PLANNING, *_GUARD, "examples/ianvs", "src/hearth/bench/system.py"),
+        "The example `examples/ianvs/jointinference`, 41 instructions of one owner; leaked is the share of contacts' "
+        "names, addresses and numbers said that left with the request.",
     ),
     _public("UltraTool", "bench_planning_ultratool", "With the trained second tier."),
     _public("UltraTool without the second tier", "bench_planning_ultratool_fast"),
@@ -397,7 +448,21 @@ TABLES: tuple[Table, ...] = (
             "src/hearth/bench/paradigms.py",
             "src/hearth/bench/processes.py",
         ),
-        "Medians of pairs run in turn.",
+        "Medians of pairs run in turn; asked is a fifth.",
+    ),
+    Table(
+        "Beside others",
+        "The metrics of 10,000 plans, seconds; a stream of a million lines, bytes held",
+        "plan_metrics",
+        "python -m benchmarks.plan_metrics",
+        (("10,000 plans", "metrics/all_s"), ("a million lines", "stream/peak_rss_bytes")),
+        (
+            Row("floor: asked at most", by_definition={"metrics/all_s": 5.0, "stream/peak_rss_bytes": 300_000_000}),
+            Row("Hearth", "results/"),
+            Row("oracle: nothing", by_definition={"metrics/all_s": 0.0, "stream/peak_rss_bytes": 0.0}),
+        ),
+        ("src/hearth/bench/metrics.py", "src/hearth/bench/arguments.py", "src/hearth/bench/taskbench.py"),
+        "All metrics of plans, ROUGE included. Not part of `make bench`: the million lines take minutes.",
     ),
     Table(
         "Beside others",
