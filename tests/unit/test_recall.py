@@ -11,7 +11,8 @@ import pytest
 from hearth.models.encoder import MiniLMEncoder
 from hearth.models.scripted import HashEncoder
 from hearth.plan_format import read_demonstrations
-from hearth.planning.recall import RecallPlanner
+from hearth.planning.proposing import Part
+from hearth.planning.recall import RecallPlanner, is_shaky
 from hearth.registry import load_tools
 from hearth.store import Store
 from hearth.testing import FIXED_NOW, check_planner
@@ -318,3 +319,19 @@ def test_a_cache_that_cannot_be_written_costs_only_time(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
     planner = RecallPlanner(HashEncoder(), cache=tmp_path / "file" / "cache")
     assert isinstance(planner.plan(Request("turn the hall lamp on", FIXED_NOW), Context(), LAMP), Plan)
+
+
+@pytest.mark.parametrize(
+    ("steps_and_sureness", "shaky"),
+    [
+        ([("remember", 0.9), ("find_notes", 0.7)], False),
+        ([("remember", 0.9), ("find_notes", 0.4)], True),  # one part misread: the others mostly are, too
+        ([("remember", 0.55), ("find_notes", 0.9)], True),
+        ([("find_notes", 0.4), ("find_mail", 0.36)], False),  # nothing is changed
+    ],
+)
+def test_of_several_things_none_is_done_when_one_is_unsure(
+    steps_and_sureness: list[tuple[str, float]], shaky: bool
+) -> None:
+    parts = [Part("", (Step(tool),), (), sure, (), "") for tool, sure in steps_and_sureness]
+    assert is_shaky(parts, load_tools(None).specs) is shaky

@@ -200,7 +200,7 @@ class RecallPlanner:
             reason = _CANNOT if all(part.is_nothing for part in parts) else _UNSURE
             by = OWNERS_WORD if all(map(self._is_owners_no, parts)) else self.name
             return Refusal("out_of_scope", reason, offer=offer, planner=by)
-        if len(parts) > 1 and _is_shaky(done, offered):
+        if len(parts) > 1 and is_shaky(done, offered.tools):
             return Refusal("out_of_scope", _UNSURE, offer=offer, planner=self.name)
         missing = [one for part in done for one in part.missing]
         if missing:
@@ -252,10 +252,10 @@ def _is_served(part: Part, offered: Offered) -> bool:
     return part.confidence >= max(_LEAST_CONFIDENCE[offered.tools[step.tool].effect] for step in part.steps)
 
 
-def _is_shaky(parts: Sequence[Part], offered: Offered) -> bool:
+def is_shaky(parts: Sequence[Part], tools: Mapping[str, ToolSpec]) -> bool:
     """Whether one of several things asked for is not sure enough for a plan that changes something: where one part of a
     long request is misread, the others mostly are, too."""
-    changes = any(offered.tools[step.tool].effect != "none" for part in parts for step in part.steps)
+    changes = any(tools[step.tool].effect != "none" for part in parts for step in part.steps)
     return changes and min(part.confidence for part in parts) < _LEAST_OF_SEVERAL
 
 
