@@ -88,6 +88,15 @@ def test_no_folder_of_a_service(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "hearth cloud init" in capsys.readouterr().err
 
 
+def test_a_service_is_checked_without_serving(service: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert hearth(service, "check") == 0
+    assert "Ready: database at version" in capsys.readouterr().out
+    with (service / "cloud.toml").open("a") as file:
+        file.write("[answers]\nkind = 'recorded'\npath = 'none.jsonl'\n")
+    assert hearth(service, "check") != 0
+    assert "none.jsonl" in capsys.readouterr().err
+
+
 def test_without_the_extra_the_command_is_told(
     service: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

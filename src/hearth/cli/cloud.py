@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import socket
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -63,6 +65,21 @@ def init(chosen: Path, folder: Path | None) -> None:
 
 
 @cloud.command()
+@click.pass_obj
+def check(folder: Path) -> None:
+    """Check the settings, the key, the database and the teacher, without serving."""
+    _needs_extra()
+    from hearth.cloud.service import create_app
+    from hearth.cloud.settings import read_cloud_settings
+
+    settings = read_cloud_settings(folder)
+    with _opened(settings) as storage:
+        create_app(settings, storage)
+        said = f"Ready: database at version {storage.version()}, {storage.n_demonstrations()} demonstrations"
+    click.echo(f"{said}, plans by {settings.teacher.kind!r}.")
+
+
+@cloud.command()
 @click.option("--host", help="Instead of the settings'.")
 @click.option("--port", type=click.IntRange(0, 65535), help="Instead of the settings'; 0 takes any free one.")
 @click.option("--log", type=click.Choice(["debug", "info", "warning", "error"]), default="info", show_default=True)
@@ -73,8 +90,7 @@ def serve(folder: Path, host: str | None, port: int | None, log: str) -> int:
     import uvicorn
 
     from hearth.cloud.logs import start_logging
-    from hearth.cloud.service import FOLDER_VARIABLE, LOG_VARIABLE, create_app
-    from hearth.cloud.settings import read_cloud_settings
+    from hearth.cloud.settings import FOLDER_VARIABLE, LOG_VARIABLE, read_cloud_settings
 
     settings = read_cloud_settings(folder)
     service = settings.service
@@ -96,11 +112,16 @@ def serve(folder: Path, host: str | None, port: int | None, log: str) -> int:
         options["ssl_certfile"] = str(settings.path(service.tls_cert_file))
         options["ssl_keyfile"] = str(settings.path(service.tls_key_file)) if service.tls_key_file else None
     if service.workers == 1:
+        from hearth.cloud.service import create_app
+
         uvicorn.Server(uvicorn.Config(create_app(settings), **options)).run([listening])
         return 0
     from uvicorn.supervisors import Multiprocess
 
-    _opened(settings).close()  # one process migrates, before the others begin
+    # Checked, and migrated, by a process that ends: this one only watches the others, and stays small.
+    found = subprocess.run([sys.executable, "-m", "hearth", "cloud", "--folder", str(folder), "check"], stdout=2)
+    if found.returncode:
+        return found.returncode
     with tempfile.TemporaryDirectory(prefix="hearth-cloud-") as numbers:
         os.environ |= {FOLDER_VARIABLE: str(folder), LOG_VARIABLE: log, "PROMETHEUS_MULTIPROC_DIR": numbers}
         app = "hearth.cloud.service:app_from_environment"
@@ -234,12 +255,6 @@ def _opened(settings: CloudSettings) -> Storage:
 
 def _needs_extra() -> None:
     """Raises: MissingExtraError."""
-    try:
-        import alembic
-        import fastapi
-        import prometheus_client
-        import sqlalchemy
-        import uvicorn
-    except ImportError:
-        raise MissingExtraError(_FEATURE, INSTALL_COMMAND) from None
-    del alembic, fastapi, prometheus_client, sqlalchemy, uvicorn
+    parts = ("alembic", "fastapi", "prometheus_client", "sqlalchemy", "uvicorn")
+    if any(sys.modules.get(part, part) is None or importlib.util.find_spec(part) is None for part in parts):
+        raise MissingExtraError(_FEATURE, INSTALL_COMMAND)

@@ -41,7 +41,7 @@ from hearth.cloud.gate import POINTERS, Gate, check_only_agent, passed
 from hearth.cloud.limits import Quotas
 from hearth.cloud.logs import Log
 from hearth.cloud.numbers import Numbers
-from hearth.cloud.settings import CloudSettings, read_cloud_settings
+from hearth.cloud.settings import FOLDER_VARIABLE, LOG_VARIABLE, CloudSettings, read_cloud_settings
 from hearth.cloud.storage import Storage
 from hearth.cloud.teaching import (
     Answers,
@@ -77,10 +77,6 @@ from hearth.wire import (
     TasksGiven,
 )
 
-FOLDER_VARIABLE = "HEARTH_CLOUD"
-"""Folder of the `cloud.toml`, for processes that serve beside each other."""
-LOG_VARIABLE = "HEARTH_CLOUD_LOG"
-"""The least level they log."""
 _WRITE_S = 2.0
 _TIDY_S = 3600.0
 _ANSWERS_KEPT_DAYS = 30

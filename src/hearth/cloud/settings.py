@@ -17,6 +17,10 @@ from hearth.config import parse_toml, secret
 from hearth.errors import ConfigError
 
 FILE = "cloud.toml"
+FOLDER_VARIABLE = "HEARTH_CLOUD"
+"""Folder of the `cloud.toml`, also for processes that serve beside each other."""
+LOG_VARIABLE = "HEARTH_CLOUD_LOG"
+"""The least level they log."""
 _MAX_FILE_BYTES = 100_000
 
 Count = Annotated[int, Field(ge=0, strict=True)]
@@ -55,8 +59,8 @@ class Service(_Table):
     """Name under which Sedna's joint inference finds it: `POST /NAME/predict`; empty: not at all. Sedna's clients carry
     no token, so name one only where the network lets none but its workers in."""
     pointers: bool = Field(default=False, strict=True)
-    """Take `POST /v1/pointers` from KubeEdge's router, which carries no token: how much waits at which edge. It is counted
-    and logged, and nothing rests on it."""
+    """Take `POST /v1/pointers` from KubeEdge's router, which carries no token: how much waits at which edge. It is
+    counted and logged, and nothing rests on it."""
     shutdown_s: Seconds = 10.0
     """How long requests under way may take after it was told to stop."""
 
@@ -83,9 +87,9 @@ class TeacherSettings(_Table):
     profile: Literal["small", "medium", "large"] = "large"
     """Of `merged`: of which prior; a smaller one is quicker and knows a little less."""
     arguments: Literal["edge", "finders", "reader"] = "finders"
-    """Of `merged` and `student`: who fills the arguments of calls. `edge` leaves them all to the device, which knows the
-    owner's own words; `finders` fills dates, numbers and the like; `reader` reads words, too, and takes several times
-    as long."""
+    """Of `merged` and `student`: who fills the arguments of calls. `edge` leaves them all to the device, which knows
+    the owner's own words; `finders` fills dates, numbers and the like; `reader` reads words, too, and takes several
+    times as long."""
 
     @model_validator(mode="after")
     def _is_whole(self) -> TeacherSettings:
