@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from tests.small_cloud import AWAY, LOST, TOKEN, URL, DoorTo, SmallCloud
 
 from hearth.edge import joining
-from hearth.edge.fetching import Taken, fetch, folder, taken
+from hearth.edge.fetching import MAX_BLOB_BYTES, Taken, fetch, folder, taken
 from hearth.edge.link import Link
 from hearth.errors import LinkError, StoreFullError, WireError
 from hearth.store import Store
@@ -52,9 +52,9 @@ class Home:
         self.cloud = SmallCloud()
         joining.join(store, path, URL, "small", self.cloud.public_key, "edge-1", TOKEN, FIXED_NOW)
 
-    def fetch(self, **more: int) -> Taken | None:
+    def fetch(self, most_bytes: int = MAX_BLOB_BYTES) -> Taken | None:
         link = Link(URL, DoorTo(self.cloud), lambda: TOKEN, "edge-1")
-        return fetch(link, self.store, self.path, "prior", self.cloud.public_key, lambda: FIXED_NOW, **more)
+        return fetch(link, self.store, self.path, "prior", self.cloud.public_key, lambda: FIXED_NOW, most_bytes)
 
     def files(self) -> list[str]:
         return sorted(one.name for one in folder(self.path).iterdir()) if folder(self.path).exists() else []
