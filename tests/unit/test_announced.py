@@ -92,8 +92,14 @@ def test_a_switch_with_a_base_topic_and_payloads_that_are_booleans() -> None:
 
 def test_a_climate() -> None:
     keys = {
-        "temp_cmd_t": "c/t/set", "temp_stat_t": "c/t", "curr_temp_t": "c/now", "mode_cmd_t": "c/m/set",
-        "mode_stat_t": "c/m", "modes": ["off", "heat"], "min_temp": 7, "max_temp": 28,
+        "temp_cmd_t": "c/t/set",
+        "temp_stat_t": "c/t",
+        "curr_temp_t": "c/now",
+        "mode_cmd_t": "c/m/set",
+        "mode_stat_t": "c/m",
+        "modes": ["off", "heat"],
+        "min_temp": 7,
+        "max_temp": 28,
     }
     sensor = announced("climate", keys)
     assert told(sensor, "c/t", "20.5") == {"set_temperature": 20.5}
