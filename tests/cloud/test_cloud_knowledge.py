@@ -18,7 +18,7 @@ from hearth.cloud.tokens import issue
 from hearth.errors import PlanError, RequestError
 from hearth.wire import DemonstrationsSent, Receipt
 from tests.cloud.conftest import Clock, serving
-from tests.cloud.test_cloud_service import LINE, CloudSettings, Counting
+from tests.cloud.test_cloud_service import LINE, Counting
 
 
 def sent(*ids: str) -> tuple[DemonstrationsSent, bytes]:
