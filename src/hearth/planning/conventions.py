@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hearth.planning.meanings import effect_of_step, kept_steps, of_part_of_day, sending, with_more
@@ -102,7 +102,11 @@ class Conventions:
     """The conventions among some demonstrations, oldest first; made anew when they change."""
 
     def __init__(
-        self, own: Sequence[Demonstration], others: Iterable[str], tools: Mapping[str, ToolSpec] | None = None
+        self,
+        own: Sequence[Demonstration],
+        others: Sequence[str],
+        tools: Mapping[str, ToolSpec] | None = None,
+        before: Conventions | None = None,
     ) -> None:
         """Find what the owner's words stand for.
 
@@ -110,9 +114,10 @@ class Conventions:
             own: What the owner taught, oldest first.
             others: Requests of everybody else's demonstrations: a phrase they use is no convention.
             tools: What is on offer; without them nothing is known of what plans write.
+            before: Those of an earlier time, with the same tools: made anew from them it takes a fraction of the time.
         """
         self._tools = tools or {}
-        self._phrases = Phrases(own, others, self._tools)
+        self._phrases: Phrases = Phrases(own, others, self._tools, before._phrases if before is not None else None)
 
     def __len__(self) -> int:
         return len(self._phrases.held)

@@ -32,6 +32,8 @@ from hearth.types import Demonstration, ToolSpec
 Gram = tuple[str, ...]
 _LONGEST = 3
 _LEAST_PURITY = 0.75
+_MOST_OWN, _MOST_COMPARED = 1_000, 60
+"""Bound the time: the newest demonstrations of the owner, the newest of a phrase."""
 _MANY = 4
 """So many requests of others with a phrase make it an ordinary one, although the owner explained it."""
 _MOST_TEXT = 3
@@ -88,34 +90,56 @@ class Held:
         return self.is_head or not (telling <= named or self.template.added_words() & telling or is_apart)
 
 
+class Others:
+    """What everybody else's requests are like."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self.texts = list(texts)
+        read = [words_of(text) for text in texts]
+        begun = Counter(words[0] for words in read if len(words) > _SHORTEST)
+        self.commands = frozenset(word for word, n in begun.items() if n > 1 and word not in SMALL)
+        """What several of them begin with."""
+        self.spoken = Counter(gram for words in read for gram in set(_grams(words)))
+        self.opening = Counter(tuple(words[:n]) for words in read for n in range(1, _LONGEST + 1))
+        self.bare = {tuple(map(bare_of, gram)) for gram in self.spoken}
+
+
 class Phrases:
     """What the phrases of some demonstrations are; made anew when they change."""
 
-    def __init__(self, own: Sequence[Demonstration], others: Iterable[str], tools: Mapping[str, ToolSpec]) -> None:
+    def __init__(
+        self,
+        own: Sequence[Demonstration],
+        others: Sequence[str],
+        tools: Mapping[str, ToolSpec],
+        before: Phrases | None = None,
+    ) -> None:
         """Find them.
 
         Args:
-            own: What the owner taught, oldest first.
+            own: What the owner taught, oldest first; the newest thousand are looked at.
             others: Requests of everybody else's demonstrations: a phrase they use is no convention.
             tools: What is on offer; of others it is not known what they write.
+            before: What was found before, with the same tools: what is in both is not read again.
         """
-        templates = [made for d in own if (made := template_of(d, tools)) is not None]
+        own = own[-_MOST_OWN:]
+        known = before._read if before is not None else {}
+        self._read: dict[str, tuple[Demonstration, Template | None]] = {
+            d.id: known[d.id] if d.id in known and known[d.id][0] == d else (d, template_of(d, tools)) for d in own
+        }
+        templates = [made for _, made in self._read.values() if made is not None]
+        self.others: Others = before.others if before is not None and before.others.texts == others else Others(others)
+        self.commands = self.others.commands
+        spoken, opening = self.others.spoken, self.others.opening
         self.held = [one for template in templates if (one := _held(template)) is not None]
         alike = _spellings([word for one in self.held for word in one.template.stems])
-        read = [words_of(text) for text in others]
-        begun = Counter(words[0] for words in read if len(words) > _SHORTEST)
-        self.commands = frozenset(word for word, n in begun.items() if n > 1 and word not in SMALL)
-        """What several requests begin with."""
-        spoken = Counter(gram for words in read for gram in set(_grams(words)))
-        opening = Counter(tuple(words[:n]) for words in read for n in range(1, _LONGEST + 1))
         said: dict[Gram, list[Held]] = {}
         for one in self.held:
             for gram in set(_grams([alike.get(word, word) for word in one.words()])):
                 if one.may_be_known_by(gram):
                     said.setdefault(gram, []).append(one)
         beside = self._beside(own, templates, alike, said)
-        bare = {tuple(map(bare_of, gram)) for gram in spoken}
-        self.spoken = frozenset(gram for gram in said if tuple(map(bare_of, gram)) in bare)
+        self.spoken = frozenset(gram for gram in said if tuple(map(bare_of, gram)) in self.others.bare)
         """Those that others say, too."""
         self.found: Mapping[Gram, list[Held]] = _whole(
             {
@@ -236,7 +260,8 @@ def _is_phrase(
         n_spoken: How many requests of others have it.
         beside: The constants of the owner's other plans whose requests have it: what explains it shares some.
     """
-    groups = [[other for other in found if _are_alike(one, other)] for one in found]
+    newest = found[-_MOST_COMPARED:]
+    groups = [[other for other in newest if _are_alike(one, other)] for one in newest]
     alike = max(groups, key=len)
     constants = frozenset[tuple[str, str, str]]().union(*(one.template.constants() for one in alike))
     n_explained = sum(bool(constants & one) for one in beside)
@@ -244,7 +269,7 @@ def _is_phrase(
     n_beside = len(beside) + n_spoken
     if is_defined and n_spoken < _MANY:  # what the owner explained is known, whatever else it was refused for
         n_beside = sum(map(bool, beside))
-    if len(alike) + n_explained < _LEAST_PURITY * (len(found) + n_beside):
+    if len(alike) + n_explained < _LEAST_PURITY * (len(newest) + n_beside):
         return False
     if any(one.is_head for one in found):
         heads = {tuple(word for word in one.words() if word not in SMALL) for one in found if one.is_head}
@@ -303,18 +328,20 @@ def words_for(template: Template, index: int) -> set[str]:
 
 def _spellings(words: Sequence[str]) -> dict[str, str]:
     """Each word that reads like an earlier one, with that one: an error of typing is no word of its own."""
-    known: list[str] = []
+    known: dict[str, list[str]] = {}  # by the first letter, which alike words share
     found: dict[str, str] = {}
     for word in dict.fromkeys(words):
-        first = next((one for one in known if is_alike(one, word)), None)
+        first = next((one for one in known.get(word[:1], ()) if is_alike(one, word)), None)
         if first is None:
-            known.append(word)
+            known.setdefault(word[:1], []).append(word)
         else:
             found[word] = first
     return found
 
 
 def place_of(gram: tuple[str, ...], words: Sequence[str]) -> int | None:
+    if not {word[:1] for word in gram} <= {word[:1] for word in words}:
+        return None  # words that are alike begin alike
     for start in range(len(words) - len(gram) + 1):
         if all(is_alike(a, b) for a, b in zip(gram, words[start:], strict=False)):
             return start

@@ -168,7 +168,8 @@ class RecallPlanner:
         if known is None or known[0] != self._remembered.n_changes or known[1] is not offered:
             own = self._remembered.taught(OWNERS) if self._has_own() else []
             others = self._remembered.requests_beside(OWNERS) if own else []
-            known = self._conventions = (self._remembered.n_changes, offered, Conventions(own, others, tools))
+            before = known[2] if known is not None and known[1] is offered else None
+            known = self._conventions = (self._remembered.n_changes, offered, Conventions(own, others, tools, before))
         return known[2]
 
     def _has_own(self) -> bool:
