@@ -1,4 +1,4 @@
-"""What a teacher in the cloud is worth, and what it costs: the joint inference of `examples/ianvs` with all its metrics.
+"""What a teacher in the cloud is worth, and what asking costs: the joint inference of `examples/ianvs`.
 
     python -m benchmarks.asking_costs
 
