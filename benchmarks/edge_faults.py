@@ -606,6 +606,10 @@ class Run:
             if said.get("waiting") == 0:
                 break
         self._recount()
+        return self.compared()
+
+    def compared(self) -> dict[str, object]:
+        """What was learnt beside what the service holds."""
         learnt = [
             row[0] for row in self.agent.store.query("SELECT id FROM demonstration WHERE source='owner' ORDER BY id")
         ]
