@@ -16,6 +16,7 @@ import ctypes
 import datetime as dt
 import hashlib
 import re
+import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -220,8 +221,7 @@ class MergedTeacher:
         self._monotonic = monotonic
         self._teacher: StudentTeacher | None = None
         self._digest = ""
-        self._solver = ThreadPoolExecutor(1, thread_name_prefix="solving")
-        self._next: Future[StudentTeacher | None] | None = self._solver.submit(self._newest)
+        self._next: Future[StudentTeacher | None] | None = self._solving()
         self._look_at = monotonic() + _LOOK_S
 
     @property
@@ -233,7 +233,7 @@ class MergedTeacher:
         """See `Planning`. Raises: StoreError."""
         if self._next is None and self._monotonic() >= self._look_at:
             self._look_at = self._monotonic() + _LOOK_S
-            self._next = self._solver.submit(self._newest)
+            self._next = self._solving()
         if self._next is not None and (self._teacher is None or self._next.done()):
             found, self._next = self._next, None
             self._teacher = found.result() or self._teacher
@@ -241,6 +241,19 @@ class MergedTeacher:
             refusal = Refusal("out_of_scope", "too few devices gave what they learnt: nothing was merged yet")
             return [given(one.id, refusal, self.name) for one in asked]
         return self._teacher.plans(asked)
+
+    def _solving(self) -> Future[StudentTeacher | None]:
+        """The newest, solved in a thread that nobody waits for at the end."""
+        found: Future[StudentTeacher | None] = Future()
+
+        def solve() -> None:
+            try:
+                found.set_result(self._newest())
+            except BaseException as error:
+                found.set_exception(error)
+
+        threading.Thread(target=solve, name="solving", daemon=True).start()
+        return found
 
     def _newest(self) -> StudentTeacher | None:
         """None: there is none that is newer. Raises: StoreError."""
