@@ -104,11 +104,12 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fleet_sureness", description="Fit how sure plans are.")
     parser.add_argument("--edges", type=int, default=36)
     parser.add_argument("--seed", type=int, default=1000, help="of the pilot fleet; not one that is reported on")
+    parser.add_argument("--workspace", type=Path, help="where texts are kept as numbers (default: nowhere)")
     options = parser.parse_args(arguments)
     started, cpu, progress = time.perf_counter(), time.process_time(), Progress(sys.stderr)
     seen = Seen()
     with tempfile.TemporaryDirectory() as folder:
-        fleet = Fleet(Settings(options.edges, Habit(seed=options.seed)), Path(folder))
+        fleet = Fleet(Settings(options.edges, Habit(seed=options.seed)), options.workspace or Path(folder))
         ground = fleet.ground(MiniLMEncoder.open(), progress)
         with progress.stage("Pilot", options.edges) as advance:
             for edge in range(options.edges):

@@ -124,6 +124,8 @@ _FLEET = (
     ("exact without asking", "last_days/own_exact"),
     ("conventions, exact without asking", "conventions_last_days/own_exact"),
 )
+_ALWAYS_ASKING = Row("oracle: always asking", by_definition={"last_days/exact": 1.0, "last_days/asked": 1.0})
+_OF_FLEET = (*_PLANNING, "src/hearth/bench/data/q2a", "src/hearth/bench/fleet_habits.py")
 _RECALL = tuple((f"evidence in the first {k}", f"recall_at_{k}") for k in (5, 10, 20, 50))
 _ANSWER = (
     ("F1", "answer_f1"),
@@ -310,15 +312,28 @@ TABLES: tuple[Table, ...] = (
         "Learning",
         "A fleet of a thousand simulated owners, the last four of thirty days",
         "fleet",
-        "hearth fleet simulate --edges 1000 --days 30",
+        "hearth fleet simulate --edges 1000 --ways personal",
+        _FLEET,
+        (
+            Row("a student of one's own", "ways/personal/"),
+            _ALWAYS_ASKING,
+        ),
+        _OF_FLEET,
+    ),
+    Table(
+        "Learning",
+        "Ninety-six simulated owners, four ways of learning, the last four of thirty days",
+        "fleet_ways",
+        "hearth fleet simulate --edges 96",
         _FLEET,
         (
             Row("floor: one student for all", "ways/shared/"),
             Row("a student of one's own", "ways/personal/"),
             Row("begun with the merged prior, newcomers alone", "ways/merged/"),
-            Row("oracle: always asking", by_definition={key: 1.0 for _, key in _FLEET} | {"last_days/asked": 1.0}),
+            Row("begun with the prior of other personas, newcomers alone", "ways/strangers/"),
+            _ALWAYS_ASKING,
         ),
-        (*_PLANNING, "src/hearth/bench/data/q2a", "src/hearth/bench/fleet_habits.py"),
+        _OF_FLEET,
     ),
     Table(
         "Memory",
