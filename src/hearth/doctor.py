@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hearth.config import cache_folder, read_settings
+from hearth.edge import joining
 from hearth.errors import HearthError, HomeBusyError, StoreCorruptError
 from hearth.experts.extra import INSTALL_COMMAND
 from hearth.guard.ledger import Ledger
@@ -41,6 +42,7 @@ def examine(home: Path, environ: Mapping[str, str]) -> list[Finding]:
         ("policy", lambda: _policy(home)),
         ("encoder", lambda: _encoder(environ)),
         ("video", lambda: _video(home)),
+        ("cloud", lambda: _cloud(home)),
         ("disk", lambda: _disk(home)),
     )
     findings = []
@@ -168,6 +170,17 @@ def _video(home: Path) -> str:
             raise HearthError(f"{held}, but {said}")
         return f"{held}; {said}"
     return f"{held}; the extra `video` is installed"
+
+
+def _cloud(home: Path) -> str:
+    if not (home / "hearth.db").exists():
+        return "none was joined"
+    with Store.open(home / "hearth.db") as store:
+        found = joining.joined(store, home)
+    if found is None:
+        return "none was joined"
+    joining.kept_token(home)()
+    return f"{found.url}, heard {found.heard_at or 'not yet'}{f'; {found.fault}' if found.fault else ''}"
 
 
 def _disk(home: Path) -> str:

@@ -83,6 +83,12 @@ def test_a_home_joins_is_taught_shares_and_leaves(hearth: Hearth, home: Path, cl
         )
     assert hearth("ledger", "verify").code == 0
 
+    looked = {one["part"]: one for one in json.loads(hearth("doctor", "--json").out)}
+    assert looked["cloud"]["ok"]
+    assert cloud.url in looked["cloud"]["says"]
+    (home / "edge" / "token").chmod(0o644)
+    assert "chmod 600" in hearth("doctor").out
+
     left = hearth("edge", "leave", "--yes")
     assert left.code == 0
     assert not (home / "edge" / "token").exists()
