@@ -275,7 +275,7 @@ TABLES: tuple[Table, ...] = (
     ),
     Table(
         "Learning from others",
-        "A new edge with and without what five others and the public demonstrations know (Q2A, each owner left out once)",
+        "A new edge with and without what five others and the public demonstrations know (Q2A)",
         "merging",
         "python -m benchmarks.merging --split test",
         (("right tools in order", "right"), ("node F1", "node_f1")),
@@ -315,6 +315,7 @@ TABLES: tuple[Table, ...] = (
         "hearth fleet simulate --edges 1000 --ways personal",
         _FLEET,
         (
+            Row("floor: the nearest demonstration copied, never asking", "floor/"),
             Row("a student of one's own", "ways/personal/"),
             _ALWAYS_ASKING,
         ),
@@ -327,7 +328,8 @@ TABLES: tuple[Table, ...] = (
         "hearth fleet simulate --edges 96",
         _FLEET,
         (
-            Row("floor: one student for all", "ways/shared/"),
+            Row("floor: the nearest demonstration copied, never asking", "floor/"),
+            Row("one student for all", "ways/shared/"),
             Row("a student of one's own", "ways/personal/"),
             Row("begun with the merged prior, newcomers alone", "ways/merged/"),
             Row("begun with the prior of other personas, newcomers alone", "ways/strangers/"),

@@ -8,6 +8,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+from hearth import wire
 from hearth.errors import WireError
 from hearth.wire import Manifest, PlanAsked, PlanGiven, read
 
@@ -77,3 +78,29 @@ def test_another_services_key_is_refused() -> None:
     signed = manifest().signed(Ed25519PrivateKey.generate())
     with pytest.raises(WireError, match="hearth edge join"):
         signed.check(public(Ed25519PrivateKey.generate()))
+
+
+@pytest.mark.parametrize(
+    ("model", "said", "is_right"),
+    [
+        (wire.RoundAsked, {"id": "a", "profile": "small", "sealing": "A" * 43 + "=", "masking": "B" * 43 + "="}, True),
+        (wire.RoundAsked, {"id": "a", "profile": "huge", "sealing": "A" * 43 + "=", "masking": "B" * 43 + "="}, False),
+        (wire.RoundAsked, {"id": "a", "profile": "small", "sealing": "short", "masking": "B" * 43 + "="}, False),
+        (wire.RoundTold, {"state": "none"}, True),
+        (wire.RoundTold, {"state": "elsewhere"}, False),
+        (wire.RoundTold, {"state": "rows", "boxes": {"0" * 32: "AAAA"}}, True),
+        (wire.RoundTold, {"state": "rows", "boxes": {"kitchen": "AAAA"}}, False),
+        (wire.SharesSent, {"id": "a", "boxes": {"0" * 32: "not base64!"}}, False),
+        (wire.OpeningSent, {"id": "a", "seeds": {"0" * 32: "AAAA"}}, True),
+        (wire.StatisticsTerms, {"mode": "plain", "k": 3, "least": 30, "most": 400}, True),
+        (wire.StatisticsTerms, {"mode": "loud", "k": 3, "least": 30, "most": 400}, False),
+        (wire.StatisticsTerms, {"mode": "plain", "k": 0, "least": 30, "most": 400}, False),
+        (wire.StatisticsTerms, {"mode": "plain", "k": 3, "least": 3, "most": 4, "sequences": [["t"] * 13]}, False),
+    ],
+)
+def test_messages_of_statistics_are_checked(model: type[wire.Message], said: dict[str, object], is_right: bool) -> None:
+    if is_right:
+        assert wire.read(model, json.dumps(said).encode())
+    else:
+        with pytest.raises(WireError):
+            wire.read(model, json.dumps(said).encode())
