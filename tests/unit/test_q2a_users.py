@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -162,3 +163,12 @@ def test_only_the_first_of_each_are_asked() -> None:
     all_of = [one for one in read_owner("sam") if one.split == "dev"]
     assert [one.id for one in OwnerRun.of("sam", 2).asked("dev")] == [one.id for one in all_of[:2]]
     assert len(OwnerRun.of("sam").asked("dev")) == len(all_of)
+
+
+def test_without_ray_its_engine_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    monkeypatch.delitem(sys.modules, "hearth.bench.ray_engine", raising=False)
+    assert cli.run(["bench", "q2a", "--engine", "ray", "--json", str(tmp_path / "out.json")]) == 78
+    assert "pip install 'hearth-agent[ray]'" in capsys.readouterr().err
