@@ -157,10 +157,10 @@ def served(world: World, setting: Setting) -> Iterator[tuple[int, int]]:
         process = subprocess.Popen(command, stderr=stream, env=environ)
     try:
         until = time.perf_counter() + _START_S
-        while not (said := log.read_text()):
+        while "Serving" not in (said := log.read_text()):
             assert time.perf_counter() < until, "the service did not start"
             time.sleep(0.05)
-        port = urlsplit(said.split()[2].rstrip(";")).port
+        port = urlsplit(said.partition("Serving at ")[2].partition(";")[0]).port
         assert port is not None
         yield port, process.pid
     finally:

@@ -167,7 +167,9 @@ def serving(folder: Path, *arguments: str) -> Iterator[tuple[str, subprocess.Pop
     try:
         assert process.stderr is not None
         line = process.stderr.readline()
-        assert line.startswith("Serving at http://127.0.0.1:"), line + process.stderr.read()
+        while line and not line.startswith("Serving at http://127.0.0.1:"):
+            line = process.stderr.readline()
+        assert line, "it did not serve"
         yield line.split()[2].rstrip(";"), process
     finally:
         if process.poll() is None:

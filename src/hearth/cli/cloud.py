@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,8 +27,7 @@ INSTALL_COMMAND = "pip install 'hearth-agent[cloud]'"
 _FEATURE = "the cloud service"
 _MOST_CONNECTIONS = 2048
 _KEEP_ALIVE_S = 75
-_START_S = 120
-"""A process that answers nothing for so long is begun anew; loading a teacher on a busy machine takes many seconds."""
+_LOOK_S = 1.0
 
 
 @click.group()
@@ -83,69 +84,107 @@ def check(folder: Path) -> None:
 @click.option("--host", help="Instead of the settings'.")
 @click.option("--port", type=click.IntRange(0, 65535), help="Instead of the settings'; 0 takes any free one.")
 @click.option("--log", type=click.Choice(["debug", "info", "warning", "error"]), default="info", show_default=True)
+@click.option("--beside", is_flag=True, hidden=True, help="One of several processes at one port.")
 @click.pass_obj
-def serve(folder: Path, host: str | None, port: int | None, log: str) -> int:
+def serve(folder: Path, host: str | None, port: int | None, log: str, beside: bool) -> int:
     """Serve until told to stop (Ctrl-C, SIGTERM); what is under way is finished first."""
     _needs_extra()
-    import uvicorn
-
-    from hearth.cloud.logs import start_logging
-    from hearth.cloud.settings import FOLDER_VARIABLE, LOG_VARIABLE, read_cloud_settings
+    from hearth.cloud.settings import read_cloud_settings
 
     settings = read_cloud_settings(folder)
     service = settings.service
-    listening = _listening(host or service.host, service.port if port is None else port)
+    is_one = service.workers == 1 or beside
+    listening = _bound(host or service.host, service.port if port is None else port, shares=service.workers > 1)
     address = listening.getsockname()
-    click.echo(f"Serving at {_url(address, bool(service.tls_cert_file))}; Ctrl-C stops", err=True)
-    start_logging(log)
-    options: dict[str, Any] = {
-        "log_config": None,
-        "access_log": False,
-        "server_header": False,
-        "timeout_keep_alive": _KEEP_ALIVE_S,
-        "timeout_graceful_shutdown": max(1, round(service.shutdown_s)),
-        "limit_concurrency": _MOST_CONNECTIONS,
-        "backlog": _MOST_CONNECTIONS,
-        "timeout_worker_healthcheck": _START_S,
-    }
-    if service.tls_cert_file:
-        options["ssl_certfile"] = str(settings.path(service.tls_cert_file))
-        options["ssl_keyfile"] = str(settings.path(service.tls_key_file)) if service.tls_key_file else None
-    if service.workers == 1:
-        from hearth.cloud.service import create_app
-
-        uvicorn.Server(uvicorn.Config(create_app(settings), **options)).run([listening])
-        return 0
-    from uvicorn.supervisors import Multiprocess
-
-    # Checked, and migrated, by a process that ends: this one only watches the others, and stays small.
-    found = subprocess.run([sys.executable, "-m", "hearth", "cloud", "--folder", str(folder), "check"], stdout=2)
-    if found.returncode:
-        return found.returncode
-    with tempfile.TemporaryDirectory(prefix="hearth-cloud-") as numbers:
-        os.environ |= {FOLDER_VARIABLE: str(folder), LOG_VARIABLE: log, "PROMETHEUS_MULTIPROC_DIR": numbers}
-        app = "hearth.cloud.service:app_from_environment"
-        config = uvicorn.Config(app, factory=True, workers=service.workers, **options)
-        Multiprocess(config, sockets=[listening]).run()
+    said = f"Serving at {_url(address, bool(service.tls_cert_file))}; Ctrl-C stops"
+    if not is_one:
+        command = [sys.executable, "-m", "hearth", "cloud", "--folder", str(folder)]
+        found = subprocess.run([*command, "check"], stdout=2)  # by a process that ends: this one stays small
+        place = ["--host", str(address[0]), "--port", str(address[1]), "--log", log, "--beside"]
+        return found.returncode or _watch([*command, "serve", *place], service.workers, said)
+    listening.listen(_MOST_CONNECTIONS)  # who comes before the teacher is ready waits
+    click.echo("listening" if beside else said, err=not beside)
+    sys.stdout.flush()
+    _serve(settings, listening, log)
     return 0
 
 
-def _listening(host: str, port: int) -> socket.socket:
-    """Raises: ConfigError: It cannot listen there."""
+def _serve(settings: CloudSettings, listening: socket.socket, log: str) -> None:
+    import uvicorn
+
+    from hearth.cloud.logs import start_logging
+    from hearth.cloud.service import create_app
+
+    service = settings.service
+    start_logging(log)
+    options: dict[str, Any] = {}
+    if service.tls_cert_file:
+        options["ssl_certfile"] = str(settings.path(service.tls_cert_file))
+        options["ssl_keyfile"] = str(settings.path(service.tls_key_file)) if service.tls_key_file else None
+    config = uvicorn.Config(
+        create_app(settings),
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_keep_alive=_KEEP_ALIVE_S,
+        timeout_graceful_shutdown=max(1, round(service.shutdown_s)),
+        limit_concurrency=_MOST_CONNECTIONS,
+        backlog=_MOST_CONNECTIONS,
+        **options,
+    )
+    uvicorn.Server(config).run([listening])
+
+
+def _watch(command: list[str], n: int, said: str) -> int:
+    """Several processes that listen at one port, each with a socket of its own, among which the kernel shares out
+    connections (of one socket, whoever wakes first takes all that wait). One that ends by itself is begun anew."""
+    is_over = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: is_over.set())
+    with tempfile.TemporaryDirectory(prefix="hearth-cloud-") as numbers:
+        environ = os.environ | {"PROMETHEUS_MULTIPROC_DIR": numbers}
+
+        def start() -> subprocess.Popen[bytes]:
+            return subprocess.Popen(command, stdout=subprocess.PIPE, env=environ)
+
+        running = [start() for _ in range(n)]
+        for process in running:
+            assert process.stdout is not None
+            process.stdout.readline()  # it listens
+        click.echo(said, err=True)
+        while not is_over.wait(_LOOK_S):
+            for k, process in enumerate(running):
+                if process.poll() is not None:
+                    running[k] = start()
+        for process in running:
+            process.terminate()
+        for process in running:
+            process.wait()
+    return 0
+
+
+def _bound(host: str, port: int, *, shares: bool) -> socket.socket:
+    """A socket, not yet listening. Raises: ConfigError: It cannot listen there.
+
+    Args:
+        shares: Others of this user's processes may listen at the same port.
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if shares:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     try:
-        listening.bind((host, port))
-        listening.listen(_MOST_CONNECTIONS)  # who comes before the teacher is ready waits
+        bound.bind((host, port))
+        if not shares:
+            bound.listen(1)  # a port that another one listens at is noticed here
     except (OSError, UnicodeError) as error:
-        listening.close()
+        bound.close()
         said = getattr(error, "strerror", None) or str(error)
         raise ConfigError(
             f"cannot listen at {host!r} port {port}: {said}; set another host or port under [service]"
         ) from None
-    listening.set_inheritable(True)
-    return listening
+    return bound
 
 
 def _url(address: tuple[Any, ...], is_tls: bool) -> str:

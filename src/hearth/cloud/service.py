@@ -41,7 +41,7 @@ from hearth.cloud.gate import POINTERS, Gate, check_only_agent, passed
 from hearth.cloud.limits import Quotas
 from hearth.cloud.logs import Log
 from hearth.cloud.numbers import Numbers
-from hearth.cloud.settings import FOLDER_VARIABLE, LOG_VARIABLE, CloudSettings, read_cloud_settings
+from hearth.cloud.settings import CloudSettings
 from hearth.cloud.storage import Storage
 from hearth.cloud.teaching import (
     Answers,
@@ -184,15 +184,6 @@ def create_app(
     tokens = Tokens(storage, monotonic)
     app.add_middleware(Gate, settings=settings, tokens=tokens, numbers=numbers, log=log, monotonic=monotonic)
     return app
-
-
-def app_from_environment() -> FastAPI:
-    """For processes that serve side by side. Raises: as `create_app`."""
-    from hearth.cloud.logs import start_logging
-
-    start_logging(os.environ.get(LOG_VARIABLE, "info"))
-    settings = read_cloud_settings(Path(os.environ[FOLDER_VARIABLE]))
-    return create_app(settings, Storage.open(settings.database_url(), migrates=False))
 
 
 def cloud_of(request: Request) -> Cloud:

@@ -17,10 +17,6 @@ from hearth.config import parse_toml, secret
 from hearth.errors import ConfigError
 
 FILE = "cloud.toml"
-FOLDER_VARIABLE = "HEARTH_CLOUD"
-"""Folder of the `cloud.toml`, also for processes that serve beside each other."""
-LOG_VARIABLE = "HEARTH_CLOUD_LOG"
-"""The least level they log."""
 _MAX_FILE_BYTES = 100_000
 
 Count = Annotated[int, Field(ge=0, strict=True)]
