@@ -70,6 +70,8 @@ def summary(fleet: Fleet, lived: Sequence[Lived]) -> dict[str, Json]:
         "ways": ways,
         "numbers": numbers(lived, settings),
     }
+    if (personal := next((one for one in lived if one.way == "personal"), None)) is not None:
+        document["floor"] = _floor(personal)
     return document
 
 
@@ -82,6 +84,16 @@ def with_origin(document: Mapping[str, Json], lived: Sequence[Lived]) -> dict[st
     settings = cast("Mapping[str, Mapping[str, Json]]", document["settings"])
     cost: dict[str, Json] = {"seed": settings["habit"]["seed"], "cpu_s": round(sum(one.cpu_s for one in lived), 1)}
     return {**cast("dict[str, Json]", origin()), **cost, **document, "timing": timing}
+
+
+def _floor(personal: Lived) -> dict[str, Json]:
+    """The plan of the nearest of one's own demonstrations as it stands, nobody asked."""
+    total = personal.sums.sum(axis=0)[-LAST_DAYS:]
+    said = {key: measures_of(sums)["copied_exact"] for key, sums in (("all", total), ("conventions", total[:, :, 1]))}
+    return {
+        "last_days": {"exact": said["all"], "own_exact": said["all"], "asked": 0.0},
+        "conventions_last_days": {"own_exact": said["conventions"]},
+    }
 
 
 def _way(one: Lived, settings: Settings) -> dict[str, Json]:
