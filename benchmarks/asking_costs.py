@@ -45,7 +45,8 @@ def main() -> None:
             raise SystemExit(f"the example ended with {done.returncode}: {done.stderr[-2000:]}")
         with (folder / JOB / "workspace" / JOB / "rank" / "all_rank.csv").open() as file:
             rows = list(csv.DictReader(file))
-    results: dict[str, object] = {"n": 41}
+        asked = (folder / "data" / "mara_dev.jsonl").read_text().splitlines()
+    results: dict[str, object] = {"n": len(asked)}
     for row in rows:
         name = CASES[row["algorithm"], row["hard_example_mining-threshold"]]
         results[name] = {key: None if row[key] == "nan" else float(row[key]) for key in MEASURES}
