@@ -130,6 +130,7 @@ def samples(path: Path, n: int, start: int = 0) -> None:
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
+@pytest.mark.slow
 def test_a_lifelong_job_from_the_first_sample_to_the_deployed_model(
     node: Node, reports: tuple[str, list[dict[str, Any]]]
 ) -> None:
@@ -198,6 +199,7 @@ def test_a_lifelong_job_from_the_first_sample_to_the_deployed_model(
     assert list(node.read_only.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_joint_inference_asks_the_big_model_about_what_is_hard(
     node: Node, reports: tuple[str, list[dict[str, Any]]]
 ) -> None:
