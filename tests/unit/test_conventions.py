@@ -8,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hearth.planning.conventions import Conventions
@@ -320,3 +322,54 @@ def test_recall_joins_what_is_asked_for_beside_a_phrase_or_does_neither() -> Non
     planner.add(no)
     answer = planner.plan(Request("goodnight, and translate my note for Ana", FIXED_NOW), Context(), SPECS)
     assert not (isinstance(answer, Plan) and LAMP.tool in [step.tool for step in answer.steps])
+
+
+_WORDS = st.lists(
+    st.sampled_from(
+        [
+            "goodnight",
+            "tell",
+            "the",
+            "choir",
+            ":",
+            ",",
+            ".",
+            "and",
+            "+",
+            "basics",
+            "no",
+            "send",
+            "it",
+            "is",
+            "are",
+            "at",
+            "9",
+            "tomorrow",
+            "“",
+            '"',
+            "plus",
+            "we",
+            "ly",
+            "ß",
+        ]
+    ),
+    max_size=14,
+).map(" ".join)
+_SOME = Conventions([*NIGHT_AT, *CHOIR], SHIPPED, SPECS)
+
+
+@given(st.one_of(st.text(max_size=60), _WORDS))
+def test_any_text_is_answered_with_a_whole_plan_or_none(text: str) -> None:
+    found = _SOME.meant(text, DAY)
+    if found is not None:
+        tools = [step.tool for step in found.plan.steps]
+        assert tools in (["turn_off", "lock_door"], ["find_contact"] * 2 + ["draft_mail", "send_mail"])
+        assert all(0 <= need < k for k, step in enumerate(found.plan.steps) for need in step.needs())
+        assert found.before + found.after == "" or found.before + found.after in text or found.before in text
+
+
+def test_what_is_made_anew_is_what_would_have_been_made_at_once() -> None:
+    first = Conventions(NIGHT_AT, SHIPPED, SPECS)
+    then = Conventions([*NIGHT_AT, *CHOIR], SHIPPED, SPECS, first)
+    for text in ("goodnight", "tell the choir I am late", "choir"):
+        assert then.meant(text, DAY + dt.timedelta(days=30)) == _SOME.meant(text, DAY + dt.timedelta(days=30))
