@@ -133,6 +133,7 @@ arguments = "{arguments}"
 requests_per_s = 1000.0
 burst = 2000
 plans_per_day = 100000000
+new_tools_per_day = 100000000
 demonstrations_per_day = 100000000
 received_bytes_per_day = 100000000000
 batch = {batch}
