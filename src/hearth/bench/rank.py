@@ -84,7 +84,8 @@ def save_rank(folder: Path, rows: Sequence[Row], metrics: Sequence[str], options
         if options.paradigms == ("all",) or line.get("paradigm") in options.paradigms:
             kept.setdefault(tuple(line.get(name, "") for name in wanted), line)
     selected = folder / "selected_rank.csv"
-    _write(selected, [*wanted, "time", "url"], list(kept.values()))
+    # Made of the other file, where there is one: nothing is lost with it.
+    _write(selected, [*wanted, "time", "url"], list(kept.values()), is_lasting=not options.saves_all)
     return selected
 
 
@@ -158,13 +159,13 @@ def _read(path: Path, *, keeps_rank: bool = False) -> tuple[list[str], list[dict
     return (header if keeps_rank else header[1:]), lines
 
 
-def _write(path: Path, header: Sequence[str], lines: Sequence[Mapping[str, str]]) -> None:
+def _write(path: Path, header: Sequence[str], lines: Sequence[Mapping[str, str]], *, is_lasting: bool = True) -> None:
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(["rank", *header])
     for rank, line in enumerate(lines, 1):
         writer.writerow([rank, *(line.get(name, "") for name in header)])
-    write_bytes(path, file.getvalue().encode())
+    write_bytes(path, file.getvalue().encode(), is_lasting=is_lasting)
 
 
 def _centred(text: str, space: int) -> str:
