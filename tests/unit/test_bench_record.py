@@ -164,3 +164,12 @@ def test_planning_is_shown_between_floor_and_oracle() -> None:
     assert "by steps      4+: 0.500 of 2" in lines
     assert "one plan      –" in lines
     assert not any(line.startswith(("arguments", "left out")) for line in lines)
+
+
+def test_the_disk_is_waited_for_where_something_would_be_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[int] = []
+    monkeypatch.setattr(os, "fsync", waited.append)
+    write_bytes(tmp_path / "a", b"1", is_lasting=False)
+    assert ((tmp_path / "a").read_bytes(), waited) == (b"1", [])
+    write_json(tmp_path / "b", {"x": 1})
+    assert len(waited) == 1
