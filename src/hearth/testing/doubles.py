@@ -1,0 +1,396 @@
+"""Doubles for every seam: deterministic, without disk or network."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+import fnmatch
+import hashlib
+import re
+import ssl
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import MappingProxyType
+from typing import NoReturn
+from zoneinfo import ZoneInfo
+
+import httpx
+
+from hearth.errors import CancelledError, EgressError, NotFound, ToolError
+from hearth.protocols import (
+    CallContext,
+    Cause,
+    Egress,
+    ExpertCard,
+    FileStat,
+    Footage,
+    Heard,
+    Memory,
+    MemoryHit,
+    Message,
+    Observation,
+    Reading,
+    Recalled,
+    Recording,
+    Reply,
+    Said,
+    Sighting,
+    Thing,
+    Workspace,
+    WrittenLine,
+)
+from hearth.sandbox import folder_parts, path_parts
+from hearth.types import Context, Label, Plain, Plan, Refusal, Request, Ruling, ToolSpec
+
+FIXED_NOW = dt.datetime(2026, 11, 20, 9, 30, tzinfo=ZoneInfo("Europe/Berlin"))
+"""A Friday morning: the clock of every test that does not bring its own."""
+
+
+class InMemoryWorkspace:
+    """A `protocols.Workspace` without a disk; `files` and `times` may be set and read freely by a test."""
+
+    def __init__(self, files: Mapping[str, bytes | str] | None = None, now: dt.datetime = FIXED_NOW) -> None:
+        self.files: dict[str, bytes] = {}
+        self.times: dict[str, dt.datetime] = {}
+        self._now = now.astimezone(dt.UTC)
+        for path, data in (files or {}).items():
+            self.write(path, data.encode() if isinstance(data, str) else data)
+
+    def read(self, path: str) -> bytes:
+        return self.files[self._existing(path)]
+
+    def write(self, path: str, data: bytes) -> None:
+        parts = path_parts(path)
+        name = "/".join(parts)
+        if any(other.startswith(name + "/") for other in self.files):
+            raise ToolError(f"cannot write {path!r}: it is a folder; give the name of a file")
+        for depth in range(1, len(parts)):
+            if "/".join(parts[:depth]) in self.files:
+                raise ToolError(f"cannot write {path!r}: {'/'.join(parts[:depth])!r} is a file, not a folder")
+        self.files[name] = bytes(data)
+        self.times[name] = self._now
+
+    def delete(self, path: str) -> None:
+        name = self._existing(path)
+        del self.files[name]
+        self.times.pop(name, None)
+
+    def exists(self, path: str) -> bool:
+        return "/".join(path_parts(path)) in self.files
+
+    def list(self, folder: str = "", pattern: str = "*") -> tuple[str, ...]:
+        prefix = "".join(f"{part}/" for part in folder_parts(folder))
+        return tuple(
+            sorted(
+                name
+                for name in self.files
+                if name.startswith(prefix) and fnmatch.fnmatchcase(name.rpartition("/")[2], pattern)
+            )
+        )
+
+    def modified(self, path: str) -> dt.datetime:
+        return self.times[self._existing(path)]
+
+    def stat(self, path: str) -> FileStat:
+        name = self._existing(path)
+        fingerprint = hashlib.sha256(name.encode() + b"\0" + self.files[name]).hexdigest()
+        return FileStat(len(self.files[name]), self.times[name], fingerprint)
+
+    def _existing(self, path: str) -> str:
+        name = "/".join(path_parts(path))
+        if any(other.startswith(name + "/") for other in self.files):
+            raise ToolError(f"{path!r} is a folder, not a file; give the name of a file")
+        if name not in self.files:
+            raise NotFound(f"no file {path!r} in the owner's folder")
+        return name
+
+
+class InMemoryMemory:
+    """A `protocols.Memory` that keeps events in a list; matches are counted words."""
+
+    def __init__(self) -> None:
+        self.events: list[MemoryHit] = []
+        self.labels: dict[str, Label] = {}
+
+    def remember(self, text: str, *, kind: str, at: dt.datetime, label: Label, key: str) -> str:
+        if key not in self.labels:
+            self.events.append(MemoryHit(id=key, text=text, kind=kind, at=at, score=0.0))
+            self.labels[key] = label
+        return key
+
+    def search(self, query: str, *, limit: int = 5, now: dt.datetime | None = None) -> tuple[MemoryHit, ...]:  # noqa: ARG002
+        words = set(re.findall(r"\w+", query.casefold()))
+        hits = []
+        for event in self.events:
+            n_shared = len(words & set(re.findall(r"\w+", event.text.casefold())))
+            if n_shared:
+                hits.append(MemoryHit(event.id, event.text, event.kind, event.at, float(n_shared)))
+        return tuple(sorted(hits, key=lambda hit: (-hit.score, -hit.at.timestamp()))[:limit])
+
+    def answer(self, question: str, *, now: dt.datetime) -> Recalled:
+        hits = self.search(question, limit=1, now=now)
+        if not hits:
+            return Recalled("unknown", "Nothing I remember says that.", chance=0.0)
+        return Recalled("said", hits[0].text, hits)
+
+    def forget(self, id: str) -> None:
+        if id not in self.labels:
+            raise NotFound(f"no event {id!r} in memory")
+        del self.labels[id]
+        self.events = [event for event in self.events if event.id != id]
+
+
+class _ClosedTransport(httpx.BaseTransport):
+    def handle_request(self, request: httpx.Request) -> NoReturn:
+        _refuse(request.url.host)
+
+
+def _refuse(host: str) -> NoReturn:
+    raise EgressError(f"the network door is closed for host {host!r} in a test; nothing was sent; inject a transport")
+
+
+class ClosedEgress:
+    """A `protocols.Egress` that lets nothing out."""
+
+    def transport(self, reason: str, *, is_web: bool = False) -> httpx.BaseTransport:  # noqa: ARG002 - the seam's
+        return _ClosedTransport()
+
+    @contextmanager
+    def permit(self, host: str, port: int, reason: str) -> Iterator[None]:  # noqa: ARG002
+        _refuse(host)
+        yield
+
+    def record(self, host: str, payload: bytes, reason: str, *, tls: str = "") -> None:  # noqa: ARG002
+        _refuse(host)
+
+    def tls(self, host: str) -> ssl.SSLContext:  # noqa: ARG002
+        return ssl.create_default_context()
+
+    def spent(self, host: str, n_tokens: int, reason: str) -> None:  # noqa: ARG002
+        _refuse(host)
+
+    def on_behalf(self, cause: Cause) -> ClosedEgress:  # noqa: ARG002
+        return self
+
+
+class FixedApprover:
+    """A `protocols.Approver` that always says the same and keeps what it was asked."""
+
+    def __init__(self, answer: bool | Reply) -> None:
+        """`True` is `once`, `False` is `no`."""
+        self.answer: Reply = answer if isinstance(answer, str) else "once" if answer else "no"
+        self.questions: list[tuple[str, Ruling]] = []
+
+    def approve(self, question: str, ruling: Ruling) -> Reply:
+        self.questions.append((question, ruling))
+        return self.answer
+
+
+class ScriptedFootage:
+    """A `protocols.Footage` of a script: what was recorded, and who was seen doing what.
+
+    Every sighting of the script is one stretch of one activity; `looked` keeps what was looked at, `shown` what was
+    drawn. Pictures are names of files that are not there.
+    """
+
+    def __init__(
+        self,
+        recordings: Sequence[Recording] = (),
+        sightings: Sequence[Sighting] = (),
+        *,
+        said: Sequence[Said] = (),
+        heard: Sequence[Heard] = (),
+        lines: Sequence[WrittenLine] = (),
+    ) -> None:
+        self._said, self._heard, self._lines = tuple(said), tuple(heard), tuple(lines)
+        self._recordings = tuple(sorted(recordings, key=lambda one: (one.start, one.id)))
+        self._sightings = tuple(sorted(sightings, key=lambda one: (one.start, one.id)))
+        self._cut: dict[str, Sighting] = {one.id: one for one in self._sightings}
+        self.looked: list[tuple[str, dt.datetime, dt.datetime]] = []
+        self.shown: list[tuple[tuple[str, ...], bool]] = []
+
+    def rooms(self) -> tuple[str, ...]:
+        return tuple(sorted({one.room for one in self._recordings}))
+
+    def recordings(
+        self, room: str = "", start: dt.datetime | None = None, end: dt.datetime | None = None
+    ) -> tuple[Recording, ...]:
+        if room and room not in self.rooms():
+            raise NotFound(f"no camera is in {room!r}; there are {', '.join(self.rooms())}")
+        return tuple(
+            one
+            for one in self._recordings
+            if one.room == (room or one.room)
+            and (start is None or one.end > start)
+            and (end is None or one.start < end)
+        )
+
+    def people(
+        self, room: str, start: dt.datetime, end: dt.datetime, cancelled: threading.Event
+    ) -> tuple[Sighting, ...]:
+        if cancelled.is_set():
+            raise CancelledError("stopped while looking at video")
+        self.recordings(room)
+        self.looked.append((room, start, end))
+        found = []
+        for one in self._sightings:
+            if one.room == (room or one.room) and one.end > start and one.start < end:
+                cut = dataclasses.replace(one, start=max(one.start, start), end=min(one.end, end))
+                self._cut[one.id] = cut
+                plain = dataclasses.replace(cut, name="", name_confidence=0.0, activity="", activity_confidence=0.0)
+                found.append(plain)
+        return tuple(found)
+
+    def named(self, ids: Sequence[str]) -> tuple[Sighting, ...]:
+        return tuple(dataclasses.replace(one, activity="", activity_confidence=0.0) for one in self.doing(ids))
+
+    def doing(self, ids: Sequence[str]) -> tuple[Sighting, ...]:
+        for id_ in ids:
+            if id_ not in self._cut:
+                raise NotFound(f"there is no sighting {id_[:100]!r}")
+        return tuple(self._cut[id_] for id_ in ids)
+
+    def pictures(self, ids: Sequence[str], *, shows_strangers: bool = False) -> tuple[str, ...]:
+        self.doing(ids)
+        self.shown.append((tuple(ids), shows_strangers))
+        return tuple(f"/pictures/{id_}.png" for id_ in ids)
+
+    def timeline(self, sightings: Sequence[Sighting]) -> str:
+        return f"/pictures/timeline-{len(sightings)}.png"
+
+    def said(self, room: str, start: dt.datetime, end: dt.datetime, cancelled: threading.Event) -> tuple[Said, ...]:
+        if cancelled.is_set():
+            raise CancelledError("stopped while listening to video")
+        self.recordings(room)
+        return tuple(
+            one for one in self._said if one.room == (room or one.room) and one.end > start and one.start < end
+        )
+
+    def heard(self, room: str, start: dt.datetime, end: dt.datetime, cancelled: threading.Event) -> tuple[Heard, ...]:
+        if cancelled.is_set():
+            raise CancelledError("stopped while listening to video")
+        self.recordings(room)
+        return tuple(
+            dataclasses.replace(one, start=max(one.start, start), end=min(one.end, end))
+            for one in self._heard
+            if one.room == (room or one.room) and one.end > start and one.start < end
+        )
+
+    def writing(self, picture: bytes) -> tuple[WrittenLine, ...]:
+        if not picture:
+            raise ToolError("the file is empty; expected a picture")
+        return self._lines
+
+
+class ScriptedPlanner:
+    """A `protocols.Planner` that knows the plan for each request's text; `requests` keeps what it was asked."""
+
+    def __init__(self, plans: Mapping[str, Plan | Refusal], name: str = "scripted") -> None:
+        self.name = name
+        self._plans = dict(plans)
+        self.requests: list[Request] = []
+
+    def plan(self, request: Request, context: Context, tools: Mapping[str, ToolSpec]) -> Plan | Refusal:  # noqa: ARG002
+        self.requests.append(request)
+        unknown = Refusal("out_of_scope", f"no plan is scripted for {request.text[:80]!r}", planner=self.name)
+        return self._plans.get(request.text, unknown)
+
+
+def make_call(
+    key: str = "k1",
+    now: dt.datetime = FIXED_NOW,
+    workspace: Workspace | None = None,
+    settings: Mapping[str, Mapping[str, Plain]] | None = None,
+    memory: Memory | None = None,
+    egress: Egress | None = None,
+    words: str = "",
+    footage: Footage | None = None,
+) -> CallContext:
+    """A `CallContext` for a test: an empty in-memory workspace and memory, a closed network, no settings."""
+    return CallContext(
+        key=key,
+        now=now,
+        workspace=InMemoryWorkspace(now=now) if workspace is None else workspace,
+        memory=InMemoryMemory() if memory is None else memory,
+        egress=ClosedEgress() if egress is None else egress,
+        settings=MappingProxyType(dict(settings or {})),
+        cancelled=threading.Event(),
+        words=words,
+        footage=footage,
+    )
+
+
+class ScriptedTeacher:
+    """A `protocols.Teacher` that knows the answer to each request's text; `asked` keeps what it was asked."""
+
+    def __init__(self, answers: Mapping[str, Plan | Refusal], name: str = "scripted") -> None:
+        self.name = name
+        self.asked: list[str] = []
+        self._answers = dict(answers)
+
+    def label(self, requests: Iterable[Request], tools: Mapping[str, ToolSpec]) -> Iterator[Plan | Refusal]:
+        for request in requests:
+            self.asked.append(request.text)
+            unknown = Refusal("unreadable", f"no answer is scripted for {request.text[:80]!r}", planner=self.name)
+            answer = self._answers.get(request.text, unknown)
+            fits = isinstance(answer, Refusal) or all(step.tool in tools for step in answer.steps)
+            yield answer if fits else unknown
+
+
+class ScriptedExpert:
+    """An expert that says what it was told to say, one answer after the other, and the last one from then on."""
+
+    card = ExpertCard("scripted", "anything", "what the script says", "", 0.0, 0, ("It sees nothing.",))
+
+    def __init__(self, *found: object) -> None:
+        self._found = list(found)
+        self.given: list[object] = []
+
+    def look(self, given: object) -> object:
+        self.given.append(given)
+        return self._found.pop(0) if len(self._found) > 1 else self._found[0]
+
+
+class ScriptedSensor:
+    """A `protocols.Sensor` with one thing: `lamp`, `on` or `off` on `scripted/lamp`, ordered on `scripted/lamp/set`."""
+
+    name = "scripted"
+
+    def __init__(self) -> None:
+        self._lamp = Thing("lamp", "lamp", "", "lamp", frozenset({"is_on"}), frozenset({"is_on"}))
+        self._refused: list[str] = []
+
+    @property
+    def things(self) -> Mapping[str, Thing]:
+        return {"lamp": self._lamp}
+
+    @property
+    def refused(self) -> tuple[str, ...]:
+        return tuple(self._refused[-10:])
+
+    def topics(self) -> tuple[str, ...]:
+        return ("scripted/lamp",)
+
+    def asks(self) -> tuple[Message, ...]:
+        return ()
+
+    def take(self, message: Message, at: dt.datetime) -> tuple[Observation, ...]:
+        if message.topic != "scripted/lamp":
+            return ()
+        if message.payload not in (b"on", b"off"):
+            self._refused.append(f"{message.payload[:40]!r} is neither on nor off")
+            return ()
+        return (Observation("lamp", "is_on", message.payload == b"on", at, "", message.is_retained),)
+
+    def order(
+        self,
+        thing: str,
+        wanted: Mapping[str, bool | float],
+        known: Mapping[str, Reading],  # noqa: ARG002
+    ) -> tuple[Message, ...]:
+        if thing != "lamp":
+            raise NotFound(f"no thing {thing!r}; there is: lamp")
+        if set(wanted) != {"is_on"}:
+            raise ToolError(f"the lamp takes no order for {sorted(wanted)}; it takes is_on")
+        return (Message("scripted/lamp/set", b"on" if wanted["is_on"] else b"off"),)
