@@ -19,7 +19,7 @@ from hearth import wire
 from hearth.cloud.answering import RecordedAnswers
 from hearth.cloud.settings import CloudSettings, Limits, Service, TasksSettings
 from hearth.cloud.teaching import Asked, Queue, Recorded, given
-from hearth.cloud.tokens import BELIEVED_S
+from hearth.cloud.tokens import BELIEVED_S, issue
 from hearth.errors import PlannerError
 from hearth.types import Plan, Step
 from tests.cloud.conftest import Clock, Serve, Served, wait_until
@@ -359,8 +359,6 @@ def test_only_a_token_that_holds_is_let_in(serve: Serve) -> None:
 
 
 def test_a_revoked_and_an_expired_token(serve: Serve, clock: Clock) -> None:
-    from hearth.cloud.tokens import issue
-
     served = serve(clock=clock)
     short = issue(served.storage, "attic", 1).text
     with served.client(served.token()) as kitchen, served.client(short) as attic:
@@ -387,6 +385,23 @@ def test_two_agents_with_one_token_are_told_and_give_nothing_more(serve: Serve) 
             assert (refused.status_code, code(refused)) == (409, "identity")
             assert refused.headers[wire.NOTICE_HEADER] == "two-agents"
     assert served.storage.n_demonstrations() == 1
+
+
+@pytest.mark.parametrize("replaces", [True, False])
+def test_a_new_token_in_the_place_of_one_that_two_used_is_taken(serve: Serve, clock: Clock, replaces: bool) -> None:
+    served = serve(teacher=Counting())
+    token = served.token()
+    with served.client(token, "agent-a") as a, served.client(token, "agent-b") as b:
+        for client in (a, b, a, b):
+            client.get("/v1/tasks")
+        assert a.post("/v1/demonstrations", json=sent("m1", LINE)).status_code == 409
+    if not replaces:
+        served.storage.revoke("kitchen")
+    clock.wait(1)
+    fresh = issue(served.storage, "kitchen", None, replaces=replaces).text
+    clock.wait(6)
+    with served.client(fresh, "agent-a") as a:
+        assert [a.post("/v1/demonstrations", json=sent(f"m{k}", LINE)).status_code for k in (2, 3)] == [200, 200]
 
 
 def test_more_than_the_rate_is_told_when_to_come_again(serve: Serve, clock: Clock) -> None:

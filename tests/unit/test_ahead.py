@@ -226,3 +226,23 @@ def _permit(door: ShutEgress) -> None:
 def test_every_part_of_the_door_is_shut(use: Callable[[ShutEgress], object]) -> None:
     with pytest.raises(EgressError, match="not settled"):
         use(ShutEgress().on_behalf(Cause()))
+
+
+def test_what_was_read_before_a_change_is_read_again_after_it(tmp_path: Path) -> None:
+    look_at, calls, called = reading()
+
+    @tool(effect="change")
+    def tidy(place: str) -> str:
+        """Tidy a place."""
+        calls.append(f"tidied {place}")
+        return place
+
+    teacher = Waiting(
+        plan_of(
+            Step("tidy", {"place": "hall"}), Step("look_at", {"place": "hall"}, after=frozenset({0})), confidence=0.9
+        ),
+        called,
+    )
+    with opened(tmp_path / "home", [look_at, tidy], plan_of(Step("look_at", {"place": "hall"})), teacher) as agent:
+        agent.run(agent.request("go"))
+    assert calls == ["hall", "tidied hall", "hall"]

@@ -115,6 +115,17 @@ def test_those_from_before_joining_are_noted_when_it_is_joined(store: Store, hom
     assert waiting(Outbox(store, lambda: FIXED_NOW)) == ["owner:1", "owner:2"]
 
 
+def test_what_waited_for_one_cloud_waits_once_for_the_next(store: Store, box: Outbox, home: Path) -> None:
+    learn(store, entry("owner:1"), entry("owner:2"))
+    (first, _) = box.head("demonstration", 9)
+    box.fix([replace(first, payload=b"masked for the other")])
+    joining.join(store, home, "https://b.example", "B", KEY, "edge-2", "token-2", FIXED_NOW)
+    with store.transaction() as cursor:
+        note_all_demonstrations(cursor, FIXED_NOW)
+    assert waiting(box) == ["owner:1", "owner:2"]
+    assert {message.payload for message in box.head("demonstration", 9)} == {None}
+
+
 @pytest.mark.parametrize(("source", "n"), [("owner", 1), ("success", 1), ("teacher", 0), ("shipped", 0), ("tool:x", 0)])
 def test_whose_demonstrations_are_shared(store: Store, box: Outbox, source: str, n: int) -> None:
     learn(store, entry(source=source))

@@ -61,7 +61,7 @@ def issue(storage: Storage, edge: str, days: int | None, *, replaces: bool = Fal
         )
     if replaces and held:
         storage.revoke(edge)
-        storage.forget_instances(edge)
+    storage.forget_instances(edge)  # those were agents of tokens that hold no more
     text = f"hearth_{secrets.token_urlsafe(32)}"
     expires = now + dt.timedelta(days=days) if days is not None else None
     id = secrets.token_hex(8)
@@ -101,6 +101,8 @@ class Tokens:
         self._monotonic = monotonic
         self._known: OrderedDict[str, _Known] = OrderedDict()
         self._agents: OrderedDict[str, _Agent] = OrderedDict()
+        self._current: OrderedDict[str, str] = OrderedDict()
+        """By edge: the token that was checked last and holds."""
 
     def known(self, authorization: str) -> str | None:
         """The edge of a header, if it was checked a moment ago; None: `check` has to look."""
@@ -118,7 +120,12 @@ class Tokens:
             _keep(self._known, hash, known)
         if known.row is None:
             raise _no_token("the token is not known here")
-        return self._checked(known.row)
+        edge = self._checked(known.row)
+        if self._current.get(edge) != known.row.id:
+            if edge in self._current:  # a token in the place of another: who used that one counts no more
+                self._agents.pop(edge, None)
+            _keep(self._current, edge, known.row.id)
+        return edge
 
     def _checked(self, row: TokenRow) -> str:
         state = state_of(row, self._storage.now())

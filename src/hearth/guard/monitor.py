@@ -321,8 +321,10 @@ class Monitor:
             raise DeniedError(ruling.reason)
         allowed = self._allowed[id(plan)]
         tool = self._tools[allowed.steps[index].tool]
-        if self.foreseen is not None and allowed.only is None and tool.spec.effect == "none":
-            known = self.foreseen.take(tool.spec.name, arguments)
+        if tool.spec.effect != "none" and allowed.only is None:
+            self.foreseen = None  # what was read before this call may not be so after it
+        elif (foreseen := self.foreseen) is not None and allowed.only is None:
+            known = foreseen.take(tool.spec.name, arguments)
             if known is not None:
                 context.notices.extend(known[1])
                 return self._observed(allowed, tool.spec, arguments, known[0])
