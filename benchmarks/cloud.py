@@ -399,10 +399,12 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=RATE, help="requests a second while soaking")
     parser.add_argument("--seconds", type=float, default=SECONDS, help="of each measurement")
     parser.add_argument("--only", default="", metavar="NAME", help="one setting, printed and not written")
+    parser.add_argument("--some", default="", metavar="NAME,NAME", help="these settings alone, written")
     parser.add_argument("--world", type=Path, metavar="DIR", help="keep the service's folder there, for the next time")
     options = parser.parse_args()
     started, before = time.perf_counter(), os.times()
-    chosen = [s for s in SETTINGS if options.only in ("", s.name)]
+    names = {name for name in options.some.split(",") if name}
+    chosen = [s for s in SETTINGS if options.only in ("", s.name) and (not names or s.name in names)]
     profiles = sorted({s.profile for s in chosen})
     with tempfile.TemporaryDirectory() as temporary:
         world = world_in(options.world or Path(temporary), ["large", "medium"] if options.world else profiles)
