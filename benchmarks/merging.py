@@ -15,6 +15,7 @@ Parts are written into `benchmarks/results/merging.json` side by side, so that e
 from __future__ import annotations
 
 import argparse
+import datetime as dt
 import json
 import random
 import time
@@ -28,6 +29,7 @@ from benchmarks.record import RESULTS, write_result
 from hearth.agent import shipped_demonstrations
 from hearth.bench.q2a import OWNERS, Sample, Split, read_owner
 from hearth.bench.q2a_world import read_world
+from hearth.bench.record import commit
 from hearth.bench.suites.q2a import demonstration_of
 from hearth.cloud.merging import Noise, Terms, noisy, robust
 from hearth.edge.secret_sum import Opened, Participant, total
@@ -282,8 +284,14 @@ def main() -> None:
     results = json.loads(path.read_text())["results"] if path.exists() else {}
     world = World(options.profile, has_shipped=options.part != ["noise"])
     for name in options.part or PARTS:
-        results[f"{name}.{options.profile}.{options.split}"] = PARTS[name](world, options.split)
+        found = PARTS[name](world, options.split)
         wall_s, cpu_s = time.perf_counter() - began, time.process_time() - cpu
+        made = {
+            "at": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+            "commit": commit(),
+            "cpu_s": round(cpu_s, 1),
+        }
+        results[f"{name}.{options.profile}.{options.split}"] = {**found, "made": made}
         write_result("merging", results, seed=0, cpu_s=cpu_s, wall_s=wall_s)
 
 
