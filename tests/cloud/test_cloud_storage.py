@@ -140,11 +140,13 @@ def test_a_dropped_edge_leaves_nothing(storage: Storage) -> None:
     storage.seen("kitchen", "i1")
     storage.use({("kitchen", "2026-01-01", "plans"): 1})
     storage.put_round("r1", "open", {})
-    storage.put_part("r1", "kitchen", "sums", "p1", {}, blob=storage.put_blob(b"sums"))
+    sums = storage.put_blob(b"sums")
+    storage.put_part("r1", "kitchen", "sums", "p1", {}, blob=sums)
     assert storage.drop_edge("kitchen") == 1
     assert storage.tokens() == ()
     assert storage.parts("r1") == ()
-    assert storage.drop_unused_blobs() == 1
+    assert storage.blob_size(sums) is None
+    assert storage.drop_unused_blobs() == 0
     with pytest.raises(NotFound, match="token list"):
         storage.drop_edge("kitchen")
 
@@ -229,6 +231,20 @@ def test_a_round_takes_one_part_of_a_kind_from_each_edge(storage: Storage, clock
     storage.put_round("r1", "closed", {"k": 3})
     assert [(r.id, r.about) for r in storage.rounds()] == [("r2", {}), ("r1", {"k": 3})]
     assert [r.id for r in storage.rounds("open")] == ["r2"]
+
+
+def test_bytes_go_with_the_last_part_that_names_them(storage: Storage) -> None:
+    token(storage, "a")
+    token(storage, "b")
+    storage.put_round("r1", "open", {})
+    same = storage.put_blob(b"x")
+    for edge in ("a", "b"):
+        storage.put_part("r1", edge, "sums", "p1", {}, blob=same)
+    assert storage.drop_part("r1", "a", "sums")
+    assert storage.blob_size(same) == 1
+    assert storage.drop_part("r1", "b", "sums")
+    assert storage.blob_size(same) is None
+    assert not storage.drop_part("r1", "b", "sums")
 
 
 def test_the_newest_manifest_is_told_and_its_bytes_stay(storage: Storage) -> None:

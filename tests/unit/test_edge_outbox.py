@@ -345,6 +345,16 @@ def test_names_addresses_and_numbers_stay(store: Store) -> None:
     assert set(line) == {"id", "user_request", "now", "tools", "task_steps", "task_nodes", "task_links"}
 
 
+def test_what_is_hidden_in_the_request_is_hidden_as_a_key_and_as_a_number_too(store: Store) -> None:
+    plan = Plan((Step("keep", {"table": {"Anna Bergmann": "x", "line": 1701234567, "n": 3}, "code": 1701234567.0}),))
+    said = "keep 0170 1234567 for Anna Bergmann"
+    found = shared(store, Demonstration("owner:1", said, plan, source="owner", now=FIXED_NOW))
+    assert isinstance(found, Shareable)
+    assert not [secret for secret in ("Bergmann", "1701234567", "0170") if secret in found.payload.decode()]
+    (table, _) = (one["value"] for one in json.loads(found.payload)["task_nodes"][0]["arguments"])
+    assert table["n"] == 3, "a count is nobody's"
+
+
 @pytest.mark.parametrize(
     ("label", "reason"),
     [

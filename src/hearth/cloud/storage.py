@@ -333,9 +333,11 @@ class Storage:
         with self.begin() as connection:
             _check_edge(connection, edge)
             n = connection.execute(sa.delete(t.demonstration).where(t.demonstration.c.edge == edge)).rowcount
+            given = connection.execute(sa.select(t.part.c.blob).where(t.part.c.edge == edge)).scalars().all()
             for table in (t.part, t.answered, t.used, t.instance, t.token):
                 connection.execute(sa.delete(table).where(table.c.edge == edge))
             connection.execute(sa.delete(t.edge).where(t.edge.c.name == edge))
+            _drop_blobs(connection, given)
         return n
 
     # ── Blobs ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -369,9 +371,8 @@ class Storage:
 
     def drop_unused_blobs(self) -> int:
         """Let go of blobs that no part and no manifest names; how many."""
-        named = sa.union(sa.select(t.part.c.blob).where(t.part.c.blob.is_not(None)), sa.select(t.manifest.c.blob))
         with self.begin() as connection:
-            return connection.execute(sa.delete(t.blob).where(t.blob.c.sha256.not_in(named))).rowcount
+            return connection.execute(sa.delete(t.blob).where(t.blob.c.sha256.not_in(_named_blobs()))).rowcount
 
     # ── Rounds of statistics ──────────────────────────────────────────────────────────────────────────────
 
@@ -425,11 +426,13 @@ class Storage:
             connection.execute(chosen.values(state=state))
 
     def drop_part(self, round: str, edge: str, kind: str) -> bool:
-        """Let go of what an edge gave; whether there was any."""
+        """Let go of what an edge gave, its bytes too; whether there was any."""
         c = t.part.c
-        chosen = sa.delete(t.part).where(c.round == round, c.edge == edge, c.kind == kind)
+        chosen = sa.delete(t.part).where(c.round == round, c.edge == edge, c.kind == kind).returning(c.blob)
         with self.begin() as connection:
-            return connection.execute(chosen).rowcount > 0
+            given = connection.execute(chosen).scalars().all()
+            _drop_blobs(connection, given)
+        return bool(given)
 
     def manifests(self, kind: str) -> tuple[tuple[int, str, str], ...]:
         """Serial, body and blob of every one of a kind, oldest first."""
@@ -506,6 +509,17 @@ def _check_edge(connection: sa.Connection, edge: str) -> None:
     """Raises: NotFound."""
     if connection.execute(sa.select(t.edge.c.name).where(t.edge.c.name == edge)).first() is None:
         raise NotFound(f"no edge {edge!r}; `hearth cloud token list` names those there are")
+
+
+def _named_blobs() -> Any:
+    return sa.union(sa.select(t.part.c.blob).where(t.part.c.blob.is_not(None)), sa.select(t.manifest.c.blob))
+
+
+def _drop_blobs(connection: sa.Connection, hashes: Sequence[str | None]) -> None:
+    """Let go of those of these blobs that nothing names any more."""
+    c = t.blob.c
+    mine = [sha256 for sha256 in hashes if sha256]
+    connection.execute(sa.delete(t.blob).where(c.sha256.in_(mine), c.sha256.not_in(_named_blobs())))
 
 
 def _insert(connection: sa.Connection, table: sa.Table) -> Any:

@@ -6,7 +6,8 @@ nothing); which other tools there are; who planned it and how sure.
 
 Covered: a label that keeps the demonstration here, or says that a stranger's text touched it; a demonstration that was
 taken back or replaced meanwhile; a value whose type says that it is somebody's (a person, an address, a number, a
-file), whether or not masking finds it by its form; the value of a stand-in where it stands again in another text.
+file), whether or not masking finds it by its form; the value of a stand-in where it stands again in another text, as a
+key or as a number.
 Not covered: what a request tells through its matter and its time; names of the owner's own tools; what masking does
 not find (`guard.mask` says what).
 """
@@ -14,6 +15,7 @@ not find (`guard.mask` says what).
 from __future__ import annotations
 
 import json
+import math
 import re
 import sqlite3
 from collections.abc import Mapping, Sequence
@@ -159,12 +161,19 @@ def _is_plain(value: object, spec: ToolSpec | None, name: str) -> bool:
 _REFERENCE = re.compile(r"<node-\d{1,9}(?:\.[A-Za-z0-9_]+)*>")
 
 
+_SOMEBODYS_NUMBER = 100_000
+"""From here on a number may be somebody's: an account, a telephone, a code; smaller ones are counts and amounts."""
+
+
 def _literals(value: object) -> list[str]:
-    """The texts written out in an encoded argument; references to results are none."""
+    """The texts written out in an encoded argument, keys and long numbers too; references to results are none."""
     if isinstance(value, str):
         return [] if _REFERENCE.fullmatch(value) else [value]
-    items = value if isinstance(value, list) else list(value.values()) if isinstance(value, dict) else []
-    return [text for item in items for text in _literals(item)]
+    if isinstance(value, dict):
+        return [text for key, item in value.items() for text in (key, *_literals(item))]
+    if isinstance(value, int | float):
+        return [str(value)] if _SOMEBODYS_NUMBER <= abs(value) < math.inf else []
+    return [text for item in value for text in _literals(item)] if isinstance(value, list) else []
 
 
 def _give_stand_ins(value: object, kind: str, masked: Masked) -> None:
@@ -186,8 +195,18 @@ def _filled(value: object, texts: Any, kind: str, stand_ins: StandIns) -> object
     if isinstance(value, list):
         return [_filled(item, texts, kind, stand_ins) for item in value]
     if isinstance(value, dict):
-        return {key: _filled(item, texts, kind, stand_ins) for key, item in value.items()}
+        return {_without_values(next(texts), stand_ins): _filled(value[key], texts, kind, stand_ins) for key in value}
+    if isinstance(value, int | float) and _SOMEBODYS_NUMBER <= abs(value) < math.inf:
+        text = _without_values(next(texts), stand_ins)
+        return text if text != str(value) else _of_digits(value, stand_ins)
     return value
+
+
+def _of_digits(value: float, stand_ins: StandIns) -> object:
+    """The stand-in of what holds the digits of a number, however it was written there; else the number."""
+    digits = re.sub(r"\D", "", str(int(value)))
+    held = (stand_in for stand_in, text in stand_ins.values.items() if digits in re.sub(r"\D", "", text))
+    return next(held, value)
 
 
 def _without_values(text: str, stand_ins: StandIns) -> str:
