@@ -97,6 +97,33 @@ def test_a_service_is_checked_without_serving(service: Path, capsys: pytest.Capt
     assert "none.jsonl" in capsys.readouterr().err
 
 
+def test_rounds_that_several_processes_cannot_hold_are_said(service: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with (service / "cloud.toml").open("a") as file:
+        file.write("[statistics]\nmode = 'secret'\n")
+    assert hearth(service, "check") == 0
+    assert "one process" not in capsys.readouterr().err
+    text = (service / "cloud.toml").read_text()
+    (service / "cloud.toml").write_text(text.replace("[service]", "[service]\nworkers = 2"))
+    assert hearth(service, "check") == 0
+    assert "one process" in capsys.readouterr().err
+
+
+def test_nobody_else_reads_the_database(service: Path) -> None:
+    assert (service / "cloud.db").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("text", [None, "no certificate"])
+def test_a_certificate_that_is_none(service: Path, capsys: pytest.CaptureFixture[str], text: str | None) -> None:
+    if text is not None:
+        (service / "x.pem").write_text(text)
+    settings = (service / "cloud.toml").read_text()
+    (service / "cloud.toml").write_text(settings.replace("[service]", "[service]\ntls_cert_file = 'x.pem'"))
+    assert hearth(service, "serve", "--port", "0") == 78
+    said = capsys.readouterr().err
+    assert "tls_cert_file 'x.pem'" in said
+    assert "Serving" not in said
+
+
 def test_without_the_extra_the_command_is_told(
     service: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

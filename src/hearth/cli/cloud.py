@@ -78,6 +78,9 @@ def check(folder: Path) -> None:
         create_app(settings, storage)
         said = f"Ready: database at version {storage.version()}, {storage.n_demonstrations()} demonstrations"
     click.echo(f"{said}, plans by {settings.teacher.kind!r}.")
+    if settings.service.workers > 1 and settings.statistics.mode == "secret":
+        said = 'rounds of secret statistics need one process: write workers = 1, or mode = "off" under [statistics]'
+        click.echo(f"hearth: {said}", err=True)
 
 
 @cloud.command()
@@ -94,6 +97,8 @@ def serve(folder: Path, host: str | None, port: int | None, log: str, beside: bo
     settings = read_cloud_settings(folder)
     service = settings.service
     is_one = service.workers == 1 or beside
+    if service.tls_cert_file:
+        _check_tls(settings)
     listening = _bound(host or service.host, service.port if port is None else port, shares=service.workers > 1)
     address = listening.getsockname()
     said = f"Serving at {_url(address, bool(service.tls_cert_file))}; Ctrl-C stops"
@@ -133,6 +138,22 @@ def _serve(settings: CloudSettings, listening: socket.socket, log: str) -> None:
         **options,
     )
     uvicorn.Server(config).run([listening])
+
+
+def _check_tls(settings: CloudSettings) -> None:
+    """Raises: ConfigError: Files of [service] hold no certificate with its key."""
+    import ssl
+
+    service = settings.service
+    key = settings.path(service.tls_key_file) if service.tls_key_file else None
+    try:
+        ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(settings.path(service.tls_cert_file), key)
+    except OSError as error:  # an SSLError is one
+        said = error.strerror or type(error).__name__
+        raise ConfigError(
+            f"tls_cert_file {service.tls_cert_file!r} under [service] cannot be used with its key ({said}); expected "
+            "PEM files of both that this user can read"
+        ) from None
 
 
 def _watch(command: list[str], n: int, said: str) -> int:

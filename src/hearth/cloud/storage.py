@@ -470,6 +470,8 @@ def engine_of(url: str) -> sa.Engine:
             "the database under [service] is no address; write 'sqlite:///cloud.db' or 'postgresql://USER@HOST/NAME'"
         ) from None
     if parsed.get_backend_name() == "sqlite":
+        if parsed.database and parsed.database != ":memory:":
+            _make_private(Path(parsed.database))
         engine = sa.create_engine(parsed, connect_args={"timeout": _BUSY_S, "check_same_thread": False})
         sa.event.listen(engine, "connect", _prepare_sqlite)
         sa.event.listen(engine, "begin", _begin_sqlite)
@@ -555,7 +557,7 @@ def _time(text: str) -> dt.datetime:
     return dt.datetime.fromisoformat(text)
 
 
-def make_private(path: Path) -> None:
-    """Let nobody but its owner read a file."""
+def _make_private(path: Path) -> None:
+    """Make a file that only its owner can read, where there is none; what cannot be made, the database says."""
     with contextlib.suppress(OSError):
-        os.chmod(path, 0o600)
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
