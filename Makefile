@@ -3,7 +3,7 @@
 #   make run                                   the demo: a home, a dozen requests, a report
 #   make run REQUESTS=mine.jsonl LIMIT=20      the same with your own requests ({"user_request": "…"} per line)
 #   make run FOOTAGE=hall.mp4                  the same, asked about a recording of yours too
-#   make test                                  every test, offline
+#   make test                                  every test, offline, two at a time (JOBS=4)
 #   make check                                 format, lint, types, import directions
 #
 # uv is used when it is there, plain venv and pip when not. PYTHON=python3.12 chooses another interpreter.
@@ -20,6 +20,7 @@ REPORT ?=
 # Real footage is asked about where there is some: your own file, else the public clip beside the checkout.
 FOOTAGE ?= $(if $(REQUESTS)$(LIMIT),,$(wildcard $(or $(HEARTH_DATA),../shared/data)/media/one-by-one-person-detection.mp4))
 TORCH_OPTIONS ?=
+JOBS ?= 2
 
 ifdef UV
 INSTALL := $(UV) pip install --compile-bytecode --python $(BIN)/python
@@ -77,8 +78,8 @@ run: $(VENV)/.core  ## the main job: a demo home with a minute of video, real re
 	@$(MAKE) --no-print-directory video || echo "The experts for home video could not be installed; the demo runs without."
 	@$(BIN)/hearth demo $(if $(REQUESTS),--requests "$(REQUESTS)") $(if $(LIMIT),--limit $(LIMIT)) $(if $(REPORT),--report "$(REPORT)") $(if $(FOOTAGE),--footage "$(FOOTAGE)")
 
-test: $(VENV)/.dev  ## all tests, offline
-	@$(BIN)/python -m pytest
+test: $(VENV)/.dev  ## all tests, offline; JOBS=1 one after another
+	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 test-train: $(VENV)/.dev $(VENV)/.train  ## the tests that need torch
 	@$(BIN)/python -m pytest tests/unit/test_adapter.py tests/unit/test_language_student.py tests/unit/test_tagger_training.py tests/contract/test_local_models.py tests/e2e/test_adapters.py

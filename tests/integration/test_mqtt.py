@@ -116,7 +116,7 @@ def test_everything_sent_is_on_record_without_the_password(things: Things, port:
 @on_every_broker
 def test_no_word_in_time_is_an_unknown_outcome(things: Things, port: int, store: Store) -> None:
     lamp_on(things, answers=False)
-    with pytest.raises(ToolTimeout, match="not confirm it within 0.6 s: whether it was done is not known"):
+    with pytest.raises(ToolTimeout, match=r"not confirm it within 0\.6 s: whether it was done is not known"):
         turn_on(call_to(port, store), "ceiling lamp")
     assert len(things.heard) == 1
 
