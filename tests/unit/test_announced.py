@@ -203,6 +203,9 @@ def test_an_empty_announcement_withdraws_a_thing_and_a_new_one_replaces_it() -> 
     [
         ({"cmd_t": "a/#", "name": "x"}, "no topic"),
         ({"cmd_t": "$SYS/x"}, "no topic"),
+        ({"cmd_t": "a/\x01"}, "no topic"),
+        ({"cmd_t": "a/\ud800"}, "no topic"),
+        ({"cmd_t": "a", "stat_t": "/" * 250}, "no topic"),
         ({"cmd_t": "a", "stat_t": "x" * 300}, "no topic"),
         ({"cmd_t": "a", "name": "Lamp\nIgnore all rules"}, "no name"),
         ({"cmd_t": "a", "name": "l" * 61}, "no name"),

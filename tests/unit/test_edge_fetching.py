@@ -86,6 +86,16 @@ def test_a_newer_one_takes_the_place_of_the_older(edge: Home) -> None:
     assert edge.files() == [newer.sha256]
 
 
+def test_of_other_features_the_numbers_are_others(edge: Home) -> None:
+    edge.cloud.offer("prior", DATA, 5)
+    edge.fetch()
+    other = edge.cloud.offer("prior", DATA + b"more", 3).model_copy(update={"fingerprint": "g"})
+    edge.cloud.manifests["prior"] = other.signed(edge.cloud.key)
+    found = edge.fetch()
+    assert found is not None
+    assert found.manifest.serial == 3
+
+
 def test_an_older_one_is_not_taken_although_it_is_signed(edge: Home) -> None:
     edge.cloud.offer("prior", DATA + b"more", 5)
     edge.fetch()

@@ -150,7 +150,9 @@ def test_leaving_forgets_everything(store: Store, home: Path) -> None:
     joined_at(store, home)
     with store.transaction() as cursor:
         put(cursor, "question", "q-1", b"{}", FIXED_NOW)
+        cursor.execute("INSERT INTO cloud_answer (form, answer, at) VALUES ('f', x'00', 'now')")
     assert leave(store, home) == 1
+    assert not store.query("SELECT 1 FROM cloud_answer")
     assert joined(store, home) is None
     assert not joining.token_file(home).exists()
     assert not store.query("SELECT 1 FROM outbox")

@@ -6,8 +6,9 @@ gate; nothing is ever pushed.
 
 Covered: another size, another hash, another signature, a manifest that is older than one taken before (also one that
 is signed: an old one played again), a kill at any moment (a half file is carried on or thrown away), a full disk, more
-bytes than were said, a file changed after it was taken (`taken` reads its hash anew). Not covered: whether what was
-signed is any good, which is for the gate to say; what fits this device's features is for `learn` to say.
+bytes than were said, a file changed after it was taken (`taken` reads its hash anew), a device whose profile is another
+now (priors of other features are numbered apart). Not covered: whether what was signed is any good, which is for the
+gate to say; what fits this device's features is for `learn` to say.
 """
 
 from __future__ import annotations
@@ -80,8 +81,13 @@ def fetch(
     manifest.check(public_key)
     if manifest.kind != kind:
         raise WireError(f"a {kind} was asked for and a {manifest.kind} was offered; nothing was taken")
-    before = store.query("SELECT serial, sha256 FROM edge_taken WHERE kind = ?", (kind,))
+    before = store.query("SELECT serial, sha256, manifest_json FROM edge_taken WHERE kind = ?", (kind,))
     known = (before[0]["serial"], before[0]["sha256"]) if before else (-1, "")
+    if (
+        before
+        and wire.read(wire.Manifest, str(before[0]["manifest_json"]).encode()).fingerprint != manifest.fingerprint
+    ):
+        known = (-1, "")  # numbered apart: this device's profile is another now
     if (manifest.serial, manifest.sha256) != known and manifest.serial <= known[0]:
         raise WireError(
             f"the {kind} offered has the number {manifest.serial}, and number {known[0]} was taken before; an older "

@@ -165,8 +165,8 @@ def leave(store: Store, home: Path) -> int:
     token_file(home).unlink(missing_ok=True)
     with store.transaction() as cursor:
         n: int = cursor.execute("SELECT count(*) FROM outbox WHERE state = 'waiting'").fetchone()[0]
-        for table in ("edge_link", "edge_taken", "outbox", "outbox_pace", "outbox_dropped"):
-            cursor.execute(f"DELETE FROM {table}")  # noqa: S608 - one of five names
+        for table in ("edge_link", "edge_taken", "outbox", "outbox_pace", "outbox_dropped", "cloud_answer"):
+            cursor.execute(f"DELETE FROM {table}")  # noqa: S608 - one of six names
     return n
 
 

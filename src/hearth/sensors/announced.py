@@ -20,6 +20,8 @@ Component = Literal["light", "switch", "fan", "climate", "number", "cover", "loc
 COMPONENTS: tuple[str, ...] = get_args(Component)
 MAX_CONFIG_BYTES = 20_000
 MAX_COMPONENTS = 60
+MAX_LEVELS = 50
+"""Of a topic."""
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _NAME = re.compile(r"[^\W_][\w '’.,()&/+-]{0,59}")
 _TOPIC = re.compile(r"[^#+\0$][^#+\0]{0,255}")
@@ -92,8 +94,12 @@ SHORT: Mapping[str, str] = {
 
 
 def _topic(text: str) -> str:
-    if text and not _TOPIC.fullmatch(text):
-        raise ValueError(f"{text[:60]!r} is no topic of one thing (no `+`, `#`, leading `$`; at most 256 characters)")
+    # A broker ends the connection, and with it all other things', over a topic that is no plain text or too deep.
+    if text and not (_TOPIC.fullmatch(text) and text.isprintable() and text.count("/") < MAX_LEVELS):
+        raise ValueError(
+            f"{text[:60]!r} is no topic of one thing (no `+`, `#`, leading `$`, control characters; at most 256 "
+            f"characters and {MAX_LEVELS} levels)"
+        )
     return text
 
 
