@@ -129,7 +129,13 @@ def error_tree() -> str:
     return "\n".join([NOTE, "# Errors\n", (inspect.getdoc(errors) or "").split("The tree:")[0], tree, ""])
 
 
-PAGES = {"cloud.md": cloud_settings, "cli.md": commands, "config.md": settings, "tools.md": tools, "errors.md": error_tree}
+PAGES = {
+    "cloud.md": cloud_settings,
+    "cli.md": commands,
+    "config.md": settings,
+    "tools.md": tools,
+    "errors.md": error_tree,
+}
 
 
 def outdated() -> list[str]:
