@@ -239,7 +239,7 @@ def test_what_was_read_before_a_change_is_read_again_after_it(tmp_path: Path) ->
 
     teacher = Waiting(
         plan_of(
-            Step("tidy", {"place": "hall"}), Step("look_at", {"place": "hall"}, after=frozenset({0})), confidence=0.9
+            Step("tidy", {"place": "hall"}), Step("look_at", {"place": "hall"}, after=(0,)), confidence=0.9
         ),
         called,
     )
