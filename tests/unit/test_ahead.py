@@ -238,9 +238,7 @@ def test_what_was_read_before_a_change_is_read_again_after_it(tmp_path: Path) ->
         return place
 
     teacher = Waiting(
-        plan_of(
-            Step("tidy", {"place": "hall"}), Step("look_at", {"place": "hall"}, after=(0,)), confidence=0.9
-        ),
+        plan_of(Step("tidy", {"place": "hall"}), Step("look_at", {"place": "hall"}, after=(0,)), confidence=0.9),
         called,
     )
     with opened(tmp_path / "home", [look_at, tidy], plan_of(Step("look_at", {"place": "hall"})), teacher) as agent:
