@@ -7,13 +7,15 @@ import os
 from pathlib import Path
 
 import pytest
+from tests.small_cloud import URL, DoorTo, SmallCloud
 
-from hearth.config import parse_settings
+from hearth.config import Settings, parse_settings
 from hearth.edge import joining
 from hearth.edge.joining import checked_token, checked_url, fingerprint, join, joined, kept_token, leave, name_for
 from hearth.edge.outbox import put
 from hearth.edge.settings_file import change
-from hearth.errors import ConfigError, StoreFullError, WireError
+from hearth.edge.teaching import open_link
+from hearth.errors import ConfigError, LinkError, StoreFullError, WireError
 from hearth.store import Store
 from hearth.testing import FIXED_NOW
 
@@ -144,6 +146,17 @@ def test_a_home_that_lies_elsewhere_has_another_name(tmp_path: Path, monkeypatch
         again = joined(store, elsewhere)
         assert again is not None
         assert again.instance != copied.instance
+
+
+def test_a_way_that_is_open_never_carries_the_token_of_another_cloud(store: Store, home: Path) -> None:
+    cloud = SmallCloud()
+    joined_at(store, home, URL)
+    with open_link(store, home, Settings(), DoorTo(cloud)) as link:  # type: ignore[union-attr]
+        joined_at(store, home, "https://b.example")
+        n = len(cloud.requests)
+        with pytest.raises(LinkError, match="left"):
+            link.tasks()
+    assert len(cloud.requests) == n
 
 
 def test_leaving_forgets_everything(store: Store, home: Path) -> None:

@@ -65,6 +65,7 @@ def join(
     import httpx
 
     from hearth.edge import joining, settings_file
+    from hearth.edge.sending import one_at_a_time
 
     home, settings = invocation.home, settings_of(invocation)
     address = joining.checked_url(url)
@@ -84,9 +85,10 @@ def join(
         secret = joining.checked_token(_token(token, token_file))
         name = joining.name_for(store, home, address, hello.public_key)
         _try_token(address, door, secret, name)
-        changed = settings_file.change(home / "hearth.toml", entry, wanted)
-        found = joining.join(store, home, address, hello.server, hello.public_key, name, secret, now_of(settings))
-        n_past = _note_past(store, settings)
+        with one_at_a_time(home):
+            changed = settings_file.change(home / "hearth.toml", entry, wanted)
+            found = joining.join(store, home, address, hello.server, hello.public_key, name, secret, now_of(settings))
+            n_past = _note_past(store, settings)
     if as_json:
         print_json({"url": found.url, "server": found.server, "fingerprint": shown, "changed_settings": changed})
         return 0

@@ -26,7 +26,7 @@ from hearth.config import Settings
 from hearth.edge import joining, outbox
 from hearth.edge.answered import Answered
 from hearth.edge.link import Link
-from hearth.errors import LinkError, PlanError, PlannerError, WireError
+from hearth.errors import ConfigError, LinkError, PlanError, PlannerError, WireError
 from hearth.guard.mask import Masked, Masker
 from hearth.guard.masked_model import OwnersMask
 from hearth.guard.tagging import shipped_tag
@@ -289,7 +289,16 @@ def open_link(store: Store, home: Path, settings: Settings, egress: Egress) -> L
     joined = joining.joined(store, home)
     if joined is None:
         return None
-    return Link(joined.url, egress, joining.kept_token(home), joined.instance, timeout_s=settings.edge.timeout_s)
+    kept = joining.kept_token(home)
+
+    def token() -> str:
+        """Never the token of another cloud that was joined while this way was open."""
+        now = joining.joined(store, home)
+        if now is None or (now.url, now.public_key) != (joined.url, joined.public_key):
+            raise ConfigError(f"this home left {joined.url} meanwhile; nothing was sent; start this command anew")
+        return kept()
+
+    return Link(joined.url, egress, token, joined.instance, timeout_s=settings.edge.timeout_s)
 
 
 def owners_mask(workspace: Workspace, settings: Settings, environ: Mapping[str, str]) -> OwnersMask:
