@@ -78,6 +78,7 @@ SETTINGS = (
     Setting("arguments read, too", arguments="reader", rate=40.0),
     Setting("medium prior", profile="medium"),
     Setting("tools with every request", whole_tools=True),
+    Setting("100 a second", rate=100.0),
     Setting("answers kept", cached=4096),
     Setting("answers kept, one process", cached=4096, workers=1),
     Setting("answers kept, 1000 a second", cached=4096, rate=1000.0),
