@@ -7,7 +7,8 @@ a second call. Another call finds nothing here.
 Covered: nothing leaves the device on account of a plan that may be dropped; a result is never used for other values, or
 for values that came from elsewhere; one request's results are gone with it, and with its first step that changes or
 sends something: what is read after that is read anew.
-Not covered: what a record became between the two moments (seconds, while the teacher answered).
+Not covered: what a record became between the two moments (seconds, while the teacher answered); a step's own words,
+which recall reads beside its query.
 """
 
 from __future__ import annotations
