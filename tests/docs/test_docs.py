@@ -89,7 +89,10 @@ def run_console(text: str, folder: Path, environment: dict[str, str]) -> None:
 
 
 def test_generated_pages_are_current() -> None:
-    assert generate.outdated() == []
+    # In a process of its own: commands that other tests have loaded are no part of the pages.
+    check = [sys.executable, "-m", "tests.docs.generate", "--check"]
+    done = subprocess.run(check, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)

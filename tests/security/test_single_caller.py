@@ -10,7 +10,7 @@ import hearth
 SOURCE = Path(hearth.__file__).parent
 ALLOWED = {
     "guard/monitor.py",  # the only caller
-    "testing.py",  # contract tests call the tool under test
+    "testing/of_tools.py",  # contract tests call the tool under test
     "bench/guard_tasks.py",  # measures what happens without a guard; nothing but benchmarks may import it
 }
 DEFINITIONS = {
