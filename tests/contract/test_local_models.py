@@ -20,11 +20,12 @@ from tests.tiny_models import make_gguf, make_llama
 from hearth.agent import shipped_demonstrations
 from hearth.errors import ConfigError, PlannerError
 from hearth.models.huggingface import HuggingFaceModel
+from hearth.planning.check import check_plan
 from hearth.planning.compact import plan_grammar, plan_line, plan_messages
 from hearth.planning.language import LanguagePlanner
 from hearth.protocols import GrammarModel
 from hearth.registry import load_tools
-from hearth.types import Context, Parameter, Request, ToolSpec
+from hearth.types import Context, Parameter, Plan, Request, ToolSpec
 
 pytestmark = [
     pytest.mark.slow,
@@ -127,9 +128,17 @@ def test_a_deadline_is_kept(model: Any) -> None:
 
 
 def test_what_a_model_answers_is_checked_afterwards(model: Any, now: Any) -> None:
-    """A random model held to the grammar writes well-formed nonsense: it never becomes a plan that does not check."""
-    with pytest.raises(PlannerError, match=r"no usable plan|cut off"):
-        LanguagePlanner(model).plan(Request("send a mail to Ben", now), Context(), TOOLS)
+    """A random model held to the grammar writes well-formed nonsense: it never becomes a plan that does not check.
+
+    Its prompt holds a word drawn anew, so what it writes differs: mostly no plan, now and then a refusal.
+    """
+    for _ in range(3):
+        try:
+            answer = LanguagePlanner(model).plan(Request("send a mail to Ben", now), Context(), TOOLS)
+        except PlannerError as error:
+            assert re.search(r"no usable plan|cut off", str(error)), error
+        else:
+            assert answer == check_plan(answer, TOOLS) if isinstance(answer, Plan) else answer.reason
 
 
 # ── Both read the same weights alike ──────────────────────────────────────────────────────────────────────
