@@ -82,8 +82,9 @@ _TIDY_S = 3600.0
 _ANSWERS_KEPT_DAYS = 30
 _BLOB_PIECE_BYTES = 1_000_000
 _STATISTICS_ROUTES = "hearth.cloud.statistics_routes"
-_POINTED = ("demonstration", "statistics", "question")
 """It uses this module, so it is imported when an application is made."""
+_POINTED = ("demonstration", "statistics", "question")
+"""Kinds of messages that a pointer may name; any other is counted as `other`."""
 
 
 @dataclass(frozen=True)
