@@ -30,7 +30,7 @@ import numpy as np
 
 from benchmarks.record import ROOT, write_result
 from hearth import wire
-from hearth.cloud.service import make_key
+from hearth.cloud.signing import make_key
 from hearth.cloud.storage import Storage
 from hearth.cloud.tokens import issue
 from hearth.models.encoder import MiniLMEncoder

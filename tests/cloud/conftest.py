@@ -24,7 +24,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from hearth import wire
 from hearth.cloud.answering import Answering
-from hearth.cloud.service import Cloud, create_app
+from hearth.cloud.service import create_app
+from hearth.cloud.serving import Cloud
 from hearth.cloud.settings import CloudSettings
 from hearth.cloud.storage import Storage
 from hearth.cloud.teaching import Planning

@@ -17,8 +17,8 @@ import pytest
 
 from hearth import wire
 from hearth.cli.root import run
-from hearth.cloud.service import make_key, read_key
 from hearth.cloud.settings import CloudSettings, parse_cloud_settings, read_cloud_settings
+from hearth.cloud.signing import make_key, read_key
 from hearth.cloud.storage import Storage
 from hearth.errors import ConfigError
 
@@ -205,6 +205,17 @@ def serving(folder: Path, *arguments: str) -> Iterator[tuple[str, subprocess.Pop
         process.stderr.close()  # type: ignore[union-attr]
 
 
+def started(process: subprocess.Popen[str], workers: int) -> list[str]:
+    """The log's lines up to the one by which the last of `workers` says that it has started."""
+    assert process.stderr is not None
+    lines: list[str] = []
+    while sum('"started"' in line for line in lines) < workers:
+        line = process.stderr.readline()
+        assert line, f"it ended before {workers} had started: {lines!r}"
+        lines.append(line)
+    return lines
+
+
 @pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_service_is_started_serves_and_stops_in_order(
     service: Path, capsys: pytest.CaptureFixture[str], workers: int
@@ -218,13 +229,15 @@ def test_a_service_is_started_serves_and_stops_in_order(
     headers = {"Authorization": f"Bearer {token}", wire.PROTOCOL_HEADER: "1"}
     with serving(service) as (url, process):
         with httpx.Client(base_url=url, headers=headers, trust_env=False, timeout=20) as client:
+            lines = started(process, workers)  # one that is still starting when told to stop has nothing to stop
             assert client.get("/readyz").status_code == 200
             receipt = client.post("/v1/demonstrations", json={"id": "m1", "demonstrations": [LINE]})
             assert receipt.json()["accepted"] == ["d1"]
             assert "hearth_requests_total" in client.get("/metrics").text
         process.send_signal(signal.SIGTERM)
-        _, log = process.communicate(timeout=20)
-        assert process.returncode in (0, -signal.SIGTERM)
+        assert process.wait(20) in (0, -signal.SIGTERM)
+        assert process.stderr is not None
+        log = "".join(lines) + process.stderr.read()
     events = [json.loads(line) for line in log.splitlines() if line.startswith("{")]
     assert sum(event["event"] == "stopped" for event in events) == workers
     assert "lamp on" not in log

@@ -534,14 +534,14 @@ def test_the_key_is_read_as_the_cluster_mounts_it(
     mode: int, mine: bool, is_fine: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A secret of Kubernetes belongs to root and is read by the pod's group; one's own key by nobody else."""
-    from hearth.cloud import service
+    from hearth.cloud import signing
     from hearth.errors import ConfigError
 
     deployment = next(d for _, d in DOCUMENTS if d["metadata"]["name"] == "hearth-cloud" and d["kind"] == "Deployment")
     (volume,) = [v for v in deployment["spec"]["template"]["spec"]["volumes"] if "secret" in v]
     assert volume["secret"]["defaultMode"] == 0o440
     key = tmp_path / "cloud.key"
-    service.make_key(key)
+    signing.make_key(key)
     key.chmod(mode)
     owner = 0
     monkeypatch.setattr("os.getuid", lambda: owner if mine else 10001)
@@ -550,7 +550,7 @@ def test_the_key_is_read_as_the_cluster_mounts_it(
         type(key), "stat", lambda self, **_: type("S", (), {"st_mode": real.st_mode, "st_uid": owner})()
     )
     if is_fine:
-        service.read_key(key)
+        signing.read_key(key)
     else:
         with pytest.raises(ConfigError, match="others can read the key"):
-            service.read_key(key)
+            signing.read_key(key)

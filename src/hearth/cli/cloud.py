@@ -44,8 +44,8 @@ def cloud(ctx: click.Context, folder: str | None) -> None:
 def init(chosen: Path, folder: Path | None) -> None:
     """Make a folder with settings and a signing key, and the database."""
     _needs_extra()
-    from hearth.cloud.service import make_key
     from hearth.cloud.settings import FILE, STARTER, read_cloud_settings
+    from hearth.cloud.signing import make_key
 
     place = (folder or chosen).expanduser().resolve()
     try:

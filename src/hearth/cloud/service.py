@@ -7,41 +7,31 @@ docs/howto/cloud.md. Nothing that was asked or answered is logged.
 from __future__ import annotations
 
 import asyncio
-import base64
 import contextlib
 import datetime as dt
-import importlib
 import os
 import re
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import httpx
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-    PublicFormat,
-    load_pem_private_key,
-)
 from fastapi import APIRouter, FastAPI, Request, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.responses import StreamingResponse
 
 from hearth import __version__, wire
-from hearth.cloud import knowledge, sedna
+from hearth.cloud import knowledge, sedna, statistics_routes
 from hearth.cloud.answering import Answering, ModelAnswers, RecordedAnswers
 from hearth.cloud.faults import JSON, Fault
 from hearth.cloud.gate import POINTERS, Gate, check_only_agent, passed
 from hearth.cloud.limits import Quotas
 from hearth.cloud.logs import Log
 from hearth.cloud.numbers import Numbers
+from hearth.cloud.serving import PROBLEMS, Cloud, cloud_of, headers, key_of, read, takes, told
 from hearth.cloud.settings import CloudSettings
+from hearth.cloud.signing import read_key
 from hearth.cloud.storage import Storage
 from hearth.cloud.teaching import (
     Answers,
@@ -61,7 +51,7 @@ from hearth.cloud.teaching import (
 from hearth.cloud.tokens import Tokens
 from hearth.cloud.way_out import NamedHosts
 from hearth.config import cache_folder, secret
-from hearth.errors import ConfigError, PlannerError, RegistryError, StoreError, WireError
+from hearth.errors import PlannerError, RegistryError, StoreError, WireError
 from hearth.models.remote import RemoteModel
 from hearth.plan_format import tools_from_json
 from hearth.protocols import Encoder, LanguageModel
@@ -81,34 +71,8 @@ _WRITE_S = 2.0
 _TIDY_S = 3600.0
 _ANSWERS_KEPT_DAYS = 30
 _BLOB_PIECE_BYTES = 1_000_000
-_STATISTICS_ROUTES = "hearth.cloud.statistics_routes"
-"""It uses this module, so it is imported when an application is made."""
 _POINTED = ("demonstration", "statistics", "question")
 """Kinds of messages that a pointer may name; any other is counted as `other`."""
-
-
-@dataclass(frozen=True)
-class Cloud:
-    """The parts of one running service; `request.app.state.cloud`."""
-
-    settings: CloudSettings
-    storage: Storage
-    key: Ed25519PrivateKey
-    """Priors are signed with it."""
-    numbers: Numbers
-    log: Log
-    quotas: Quotas
-    toolsets: Toolsets
-    kept: Answers
-    teacher: Planning | None
-    plans: Queue[Asked, PlanGiven] | None
-    answers: Queue[AnswerAsked, AnswerGiven | None] | None
-
-    @property
-    def public_key(self) -> str:
-        """Base64 of 32 bytes, as edges keep it."""
-        raw = self.key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
-        return base64.b64encode(raw).decode()
 
 
 def create_app(
@@ -177,7 +141,7 @@ def create_app(
     app.state.cloud = cloud
     app.include_router(_open_routes(settings))
     app.include_router(_edge_routes())
-    app.include_router(importlib.import_module(_STATISTICS_ROUTES).router())
+    app.include_router(statistics_routes.router())
     if settings.service.sedna_service:
         app.include_router(_sedna_routes(settings.service.sedna_service))
     if settings.service.pointers:
@@ -185,13 +149,6 @@ def create_app(
     tokens = Tokens(storage, monotonic)
     app.add_middleware(Gate, settings=settings, tokens=tokens, numbers=numbers, log=log, monotonic=monotonic)
     return app
-
-
-def cloud_of(request: Request) -> Cloud:
-    """The parts of the service that a request came to."""
-    found = request.app.state.cloud
-    assert isinstance(found, Cloud)
-    return found
 
 
 @contextlib.asynccontextmanager
@@ -246,46 +203,6 @@ def features(cloud: Cloud) -> tuple[str, ...]:
 
 
 # ── Routes ────────────────────────────────────────────────────────────────────────────────────────────────
-
-PROBLEMS: dict[int | str, dict[str, Any]] = {
-    code: {"model": Problem, "description": text}
-    for code, text in {
-        400: "Not what it says it is",
-        401: "No token that holds",
-        409: "Contradicts what was sent before",
-        413: "Too large",
-        422: "Of another shape",
-        426: "Another version of the protocol",
-        429: "Too much, for now or today",
-        503: "Busy",
-    }.items()
-}
-
-
-def takes(model: type[wire.Message]) -> dict[str, Any]:
-    """What the OpenAPI schema says of a body that the route reads itself."""
-    return {"requestBody": {"required": True, "content": {JSON: {"schema": model.model_json_schema()}}}}
-
-
-def headers(*more: str) -> list[dict[str, Any]]:
-    version: dict[str, Any] = {"type": "integer", "minimum": wire.OLDEST, "maximum": wire.VERSION}
-    found = [{"name": wire.PROTOCOL_HEADER, "in": "header", "required": True, "schema": version}]
-    return found + [{"name": name, "in": "header", "required": False, "schema": {"type": "string"}} for name in more]
-
-
-def told(message: wire.Message) -> Response:
-    return Response(message.model_dump_json(), media_type=JSON)
-
-
-def read(request: Request, model: type[wire.M]) -> wire.M:
-    """The message that a request carries. Raises: Fault: 415, 422."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != JSON:
-        raise Fault(415, "shape", f"Content-Type is not {JSON}; send JSON, and say so")
-    try:
-        return wire.read(model, passed(request).body)
-    except WireError as error:
-        raise Fault(422, "shape", str(error)) from None
 
 
 def _open_routes(settings: CloudSettings) -> APIRouter:
@@ -394,14 +311,6 @@ def _edge_routes() -> APIRouter:
         return await blob(cloud_of(request).storage, sha256, request.headers.get("range", ""))
 
     return routes
-
-
-def key_of(request: Request, id: str) -> str:
-    """The key under which a message has its effect once: its header, or else its own id. Raises: Fault: 400."""
-    key = request.headers.get(wire.IDEMPOTENCY_HEADER, id)
-    if not wire.is_id(key):
-        raise Fault(400, "shape", f"{wire.IDEMPOTENCY_HEADER} is no id; expected up to 100 of A-Z, a-z, 0-9, . _ : -")
-    return key
 
 
 async def planned(cloud: Cloud, edge: str, asked: PlanAsked) -> PlanGiven:
@@ -600,40 +509,3 @@ def _answer_queue(
         wait_s=limits.wait_s,
         numbers=numbers,
     )
-
-
-# ── The key ───────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def make_key(path: Path) -> Ed25519PrivateKey:
-    """A new key in a file that only its owner can read. Raises: ConfigError: There is one, or it cannot be written."""
-    key = Ed25519PrivateKey.generate()
-    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    try:
-        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(pem)
-    except OSError as error:
-        raise ConfigError(f"cannot write the key {str(path)!r}: {error.strerror}; nothing was replaced") from None
-    return key
-
-
-def read_key(path: Path) -> Ed25519PrivateKey:
-    """Raises: ConfigError: There is none, it is no Ed25519 key, or others can read it."""
-    try:
-        found = path.stat()
-        # A secret that Kubernetes mounts belongs to root, and the pod reads it by its group: its owner cannot be us.
-        is_mounted = found.st_uid == 0 != os.getuid()
-        if found.st_mode & (0o037 if is_mounted else 0o077):
-            raise ConfigError(f"others can read the key {str(path)!r}; run `chmod 600 {path}`")
-        key = load_pem_private_key(path.read_bytes(), None)
-    except OSError as error:
-        raise ConfigError(
-            f"cannot read the key {str(path)!r}: {error.strerror}; make one with `hearth cloud init`"
-        ) from None
-    except (ValueError, TypeError):
-        key = None
-    if not isinstance(key, Ed25519PrivateKey):
-        raise ConfigError(
-            f"{str(path)!r} holds no Ed25519 key; bring back the one that edges joined, or make a new one"
-        )
-    return key

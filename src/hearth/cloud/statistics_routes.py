@@ -14,7 +14,7 @@ from hearth.cloud.faults import JSON, Fault
 from hearth.cloud.gate import check_only_agent, passed
 from hearth.cloud.public import Public
 from hearth.cloud.publishing import Desk
-from hearth.cloud.service import PROBLEMS, Cloud, cloud_of, headers, key_of, read, takes, told
+from hearth.cloud.serving import PROBLEMS, Cloud, cloud_of, headers, key_of, read, takes, told
 from hearth.config import cache_folder
 from hearth.errors import HearthError, StatisticsError
 from hearth.wire import (

@@ -1,0 +1,103 @@
+"""What every route of the service needs: its parts while it runs, and how a request is read and answered."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from fastapi import Request, Response
+
+from hearth import wire
+from hearth.cloud.faults import JSON, Fault
+from hearth.cloud.gate import passed
+from hearth.cloud.limits import Quotas
+from hearth.cloud.logs import Log
+from hearth.cloud.numbers import Numbers
+from hearth.cloud.settings import CloudSettings
+from hearth.cloud.storage import Storage
+from hearth.cloud.teaching import Answers, Asked, Planning, Queue, Toolsets
+from hearth.errors import WireError
+from hearth.wire import AnswerAsked, AnswerGiven, PlanGiven, Problem
+
+
+@dataclass(frozen=True)
+class Cloud:
+    """The parts of one running service; `request.app.state.cloud`."""
+
+    settings: CloudSettings
+    storage: Storage
+    key: Ed25519PrivateKey
+    """Priors are signed with it."""
+    numbers: Numbers
+    log: Log
+    quotas: Quotas
+    toolsets: Toolsets
+    kept: Answers
+    teacher: Planning | None
+    plans: Queue[Asked, PlanGiven] | None
+    answers: Queue[AnswerAsked, AnswerGiven | None] | None
+
+    @property
+    def public_key(self) -> str:
+        """Base64 of 32 bytes, as edges keep it."""
+        raw = self.key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
+        return base64.b64encode(raw).decode()
+
+
+def cloud_of(request: Request) -> Cloud:
+    """The parts of the service that a request came to."""
+    found = request.app.state.cloud
+    assert isinstance(found, Cloud)
+    return found
+
+
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    code: {"model": Problem, "description": text}
+    for code, text in {
+        400: "Not what it says it is",
+        401: "No token that holds",
+        409: "Contradicts what was sent before",
+        413: "Too large",
+        422: "Of another shape",
+        426: "Another version of the protocol",
+        429: "Too much, for now or today",
+        503: "Busy",
+    }.items()
+}
+
+
+def takes(model: type[wire.Message]) -> dict[str, Any]:
+    """What the OpenAPI schema says of a body that the route reads itself."""
+    return {"requestBody": {"required": True, "content": {JSON: {"schema": model.model_json_schema()}}}}
+
+
+def headers(*more: str) -> list[dict[str, Any]]:
+    version: dict[str, Any] = {"type": "integer", "minimum": wire.OLDEST, "maximum": wire.VERSION}
+    found = [{"name": wire.PROTOCOL_HEADER, "in": "header", "required": True, "schema": version}]
+    return found + [{"name": name, "in": "header", "required": False, "schema": {"type": "string"}} for name in more]
+
+
+def told(message: wire.Message) -> Response:
+    return Response(message.model_dump_json(), media_type=JSON)
+
+
+def read(request: Request, model: type[wire.M]) -> wire.M:
+    """The message that a request carries. Raises: Fault: 415, 422."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != JSON:
+        raise Fault(415, "shape", f"Content-Type is not {JSON}; send JSON, and say so")
+    try:
+        return wire.read(model, passed(request).body)
+    except WireError as error:
+        raise Fault(422, "shape", str(error)) from None
+
+
+def key_of(request: Request, id: str) -> str:
+    """The key under which a message has its effect once: its header, or else its own id. Raises: Fault: 400."""
+    key = request.headers.get(wire.IDEMPOTENCY_HEADER, id)
+    if not wire.is_id(key):
+        raise Fault(400, "shape", f"{wire.IDEMPOTENCY_HEADER} is no id; expected up to 100 of A-Z, a-z, 0-9, . _ : -")
+    return key
