@@ -1,7 +1,7 @@
 """`hearth cloud serve` on this machine: plans a second, how long they take, and memory, the clients on the same cores.
 
     python -m benchmarks.cloud                    writes benchmarks/results/cloud_service.json (some four minutes)
-    python -m benchmarks.cloud --soak 600         serves for so many seconds; writes benchmarks/results/cloud_soak.json
+    python -m benchmarks.cloud_soak               serves for a day, at ten times the speed
 
 The teacher is a student merged of eight devices' statistics: the shipped demonstrations, a part held out and asked for.
 Every plan is made anew (`cached_plans = 0`) but where a row says otherwise. Requests are sent at a given rate whether
@@ -34,7 +34,7 @@ from hearth.cloud.signing import make_key
 from hearth.cloud.storage import Storage
 from hearth.cloud.tokens import issue
 from hearth.models.encoder import MiniLMEncoder
-from hearth.plan_format import plan_to_json, read_demonstrations, tool_to_json
+from hearth.plan_format import read_demonstrations, tool_to_json
 from hearth.planning.beginning import begun
 from hearth.planning.profiles import PROFILES, ProfileName
 from hearth.planning.statistics import merged
@@ -342,65 +342,8 @@ def quality(world: World, profile: ProfileName) -> dict[str, float]:
     return {"n": len(planned), "exact_tools": round(exact / len(planned), 3)}
 
 
-def soak(world: World, seconds: float, rate: float) -> dict[str, object]:
-    """Serves a mix of everything for a while, and looks whether memory grows."""
-    setting = Setting("soak", cached=4096)
-    plans = plan_requests(world, whole_tools=False)
-    lines = [
-        {
-            "id": f"d{k}",
-            "user_request": one.request,
-            **{n: v for n, v in plan_to_json(one.plan).items() if n.startswith("task")},
-        }
-        for k, one in enumerate(world.held_out)
-        if one.plan.steps
-    ]
-    samples: list[tuple[float, float, float]] = []
-    statuses: dict[int, int] = {}
-    taken_ms: list[float] = []
-    n = 0
-    with served(world, setting) as (port, pid):
-        whole = plan_requests(replace(world, held_out=world.held_out[:1]), whole_tools=True)
-        asked(Load(port, whole, 8.0, 3.0, 16))
-        until, piece = time.perf_counter() + seconds, 0
-        while time.perf_counter() < until:
-            given = [
-                post(
-                    "/v1/demonstrations",
-                    {"id": f"m{piece}-{k}", "demonstrations": [{**line, "id": f"{piece}-{k}"}]},
-                    world.tokens[k % N_EDGES],
-                )
-                for k, line in enumerate(lines[:20])
-            ]
-            mixed = [*plans, *given]
-            random.Random(piece).shuffle(mixed)
-            taken, told, *_ = asked(Load(port, tuple(mixed), rate, 20.0))
-            for status, k in told.items():
-                statuses[status] = statuses.get(status, 0) + k
-            n += len(taken)
-            taken_ms += taken
-            piece += 1
-            samples.append((n, *memory_mb(pid)))
-            print(f"{n:>9,} requests, {samples[-1][2]:.1f} MB", file=sys.stderr)
-    half = np.array(samples[len(samples) // 2 :])
-    slope = float(np.polyfit(half[:, 0], half[:, 2], 1)[0]) if len(half) > 2 else float("nan")
-    return {
-        "seconds": seconds,
-        "rate_per_s": rate,
-        "n_requests": n,
-        "answers": {str(status): k for status, k in sorted(statuses.items())},
-        "p99_ms": round(float(np.percentile(taken_ms, 99)), 1),
-        "pss_mb_first": round(samples[0][2], 1),
-        "pss_mb_last": round(samples[-1][2], 1),
-        "growth_mb_per_100000_requests": round(slope * 1e5, 2),
-        "samples": [[int(k), round(rss, 1), round(pss, 1)] for k, rss, pss in samples],
-    }
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--soak", type=float, default=0.0, metavar="SECONDS")
-    parser.add_argument("--rate", type=float, default=RATE, help="requests a second while soaking")
     parser.add_argument("--seconds", type=float, default=SECONDS, help="of each measurement")
     parser.add_argument("--only", default="", metavar="NAME", help="one setting, printed and not written")
     parser.add_argument("--some", default="", metavar="NAME,NAME", help="these settings alone, written")
@@ -412,17 +355,13 @@ def main() -> None:
     profiles = sorted({s.profile for s in chosen})
     with tempfile.TemporaryDirectory() as temporary:
         world = world_in(options.world or Path(temporary), ["large", "medium"] if options.world else profiles)
-        if options.soak:
-            results: dict[str, object] = soak(world, options.soak, options.rate)
-        else:
-            results = {s.name: measured(world, s, options.seconds) for s in chosen}
-            results["quality"] = {profile: quality(world, profile) for profile in profiles}
+        results: dict[str, object] = {s.name: measured(world, s, options.seconds) for s in chosen}
+        results["quality"] = {profile: quality(world, profile) for profile in profiles}
     if options.only:
         print(json.dumps(results, indent=2))
         return
     spent = sum(os.times()[:4]) - sum(before[:4])
-    name = "cloud_soak" if options.soak else "cloud_service"
-    write_result(name, results, seed=SEED, cpu_s=spent, wall_s=time.perf_counter() - started)
+    write_result("cloud_service", results, seed=SEED, cpu_s=spent, wall_s=time.perf_counter() - started)
 
 
 def world_in(folder: Path, profiles: Sequence[ProfileName]) -> World:

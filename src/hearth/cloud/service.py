@@ -120,6 +120,7 @@ def create_app(
         teacher,
         _plan_queue(teacher, settings, numbers) if teacher is not None else None,
         _answer_queue(answering, settings, numbers) if answering is not None else None,
+        monotonic,
     )
 
     @contextlib.asynccontextmanager
@@ -173,13 +174,13 @@ async def _running(cloud: Cloud) -> AsyncIterator[None]:
 
 async def _tend(cloud: Cloud) -> None:
     """Write down what was used, every few seconds; let go of what is old, every hour."""
-    tidy_at = time.monotonic()
+    tidy_at = cloud.monotonic()
     while True:
         await asyncio.sleep(_WRITE_S)
         try:
             await cloud.quotas.write()
-            if time.monotonic() >= tidy_at:
-                tidy_at = time.monotonic() + _TIDY_S
+            if cloud.monotonic() >= tidy_at:
+                tidy_at = cloud.monotonic() + _TIDY_S
                 await run_in_threadpool(tidy, cloud.storage)
         except StoreError as error:
             cloud.log.failed("tending", error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +40,8 @@ class Cloud:
     teacher: Planning | None
     plans: Queue[Asked, PlanGiven] | None
     answers: Queue[AnswerAsked, AnswerGiven | None] | None
+    monotonic: Callable[[], float]
+    """Seconds from any origin."""
 
     @property
     def public_key(self) -> str:
