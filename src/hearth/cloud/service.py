@@ -69,7 +69,10 @@ from hearth.wire import (
 
 _WRITE_S = 2.0
 _TIDY_S = 3600.0
-_ANSWERS_KEPT_DAYS = 30
+_ANSWERS_KEPT_DAYS = 2
+"""Receipts of demonstrations alone are kept, 0.2 kB each: plans and answers are made again, and what was taken is known
+by its own id for ever. A device tries again within the hour; one that was off for longer is told `known`."""
+_COUNTS_KEPT_DAYS = 30
 _BLOB_PIECE_BYTES = 1_000_000
 _POINTED = ("demonstration", "statistics", "question")
 """Kinds of messages that a pointer may name; any other is counted as `other`."""
@@ -187,10 +190,10 @@ async def _tend(cloud: Cloud) -> None:
 
 
 def tidy(storage: Storage) -> None:
-    """Let go of answers kept for repeated messages, and of counts, that are too old to matter. Raises: StoreError."""
-    before = storage.now() - dt.timedelta(days=_ANSWERS_KEPT_DAYS)
-    storage.drop_answers(before)
-    storage.drop_used(before.date().isoformat())
+    """Let go of receipts kept for repeated messages, and of counts, that are too old to matter. Raises: StoreError."""
+    storage.drop_answers(storage.now() - dt.timedelta(days=_ANSWERS_KEPT_DAYS))
+    storage.drop_used((storage.now() - dt.timedelta(days=_COUNTS_KEPT_DAYS)).date().isoformat())
+    storage.give_back()
 
 
 def features(cloud: Cloud) -> tuple[str, ...]:
