@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import sqlalchemy as sa
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from hearth import wire
 from hearth.cloud import tables
 from hearth.cloud.answering import RecordedAnswers
+from hearth.cloud.offering import OfferedKind, n_offered, newest, offer, offered_bytes
 from hearth.cloud.service import tidy
 from hearth.cloud.storage import Answered, Storage
+from hearth.wire import Manifest, Profile
 from tests.cloud.conftest import Clock, Serve
-from tests.cloud.test_cloud_service import LINE, Counting, plan, sent
+from tests.cloud.test_cloud_service import LINE, Counting, code, plan, sent
 
 DAY_S = 86_400.0
 
@@ -105,3 +109,75 @@ def test_what_was_deleted_is_not_left_in_the_file(tmp_path: Path, clock: Clock) 
 
 def test_postgresql_gives_back_by_itself(storage: Storage) -> None:
     assert storage.give_back() == 0
+
+
+# ── What is offered ───────────────────────────────────────────────────────────────────────────────────────
+
+KEY = Ed25519PrivateKey.from_private_bytes(b"k" * 32)
+
+
+def offers(storage: Storage, body: bytes, kind: OfferedKind = "prior", profile: Profile = "large") -> Manifest:
+    return offer(storage, KEY, kind, profile, body, fingerprint="f")
+
+
+def test_the_newest_three_stay_and_older_ones_go_with_their_bytes(storage: Storage) -> None:
+    made = [offers(storage, b"prior %d" % k) for k in range(5)]
+    assert [one.serial for one in made] == [1, 2, 3, 4, 5]
+    assert [storage.blob_size(one.sha256) for one in made] == [None, None, 7, 7, 7]
+    assert newest(storage, "prior", "large") == made[-1].model_dump_json()
+    assert n_offered(storage, "prior", "large") == 5
+    assert offered_bytes(storage, made[1].sha256) is None
+    assert offered_bytes(storage, made[2].sha256) == 7
+
+
+def test_each_kind_and_profile_is_numbered_and_kept_apart(storage: Storage) -> None:
+    other = [offers(storage, b"small", profile="small"), offers(storage, b"adapter", "adapter")]
+    for k in range(4):
+        offers(storage, b"prior %d" % k)
+    assert [one.serial for one in other] == [1, 1]
+    assert all(offered_bytes(storage, one.sha256) for one in other)
+
+
+def test_the_same_bytes_again_stay_as_long_as_something_names_them(storage: Storage) -> None:
+    storage.add_token("t", "kitchen", "0" * 64, None)
+    first = offers(storage, b"the same")
+    for k in range(2):
+        offers(storage, b"prior %d" % k)
+    assert offers(storage, b"the same").sha256 == first.sha256  # number 1 goes, number 4 names them
+    assert offered_bytes(storage, first.sha256) == 8
+    storage.put_round("plain", "open", {})
+    given = storage.put_blob(b"prior 9")
+    storage.put_part("plain", "kitchen", "statistics", "s", {}, blob=given)
+    for k in range(9, 14):
+        offers(storage, b"prior %d" % k)
+    assert storage.read_blob(given) == b"prior 9"  # an edge gave them, too
+    assert offered_bytes(storage, given) is None
+
+
+def test_several_that_offer_at_once_are_numbered_one_after_the_other(storage: Storage) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        made = list(pool.map(lambda k: offers(storage, b"%d" % k), range(4)))
+    assert sorted(one.serial for one in made) == [1, 2, 3, 4]
+
+
+def test_only_what_is_offered_may_be_fetched(serve: Serve) -> None:
+    served = serve()
+    storage = served.storage
+    token, _ = served.token(), served.token("attic")
+    made = [offers(storage, b"prior %d" % k) for k in range(5)]
+    adapter = offers(storage, b"adapter", "adapter", "small")
+    storage.put_round("plain", "open", {})
+    of_another = storage.put_blob(b"what another edge gave")
+    storage.put_part("plain", "attic", "statistics", "s", {}, blob=of_another)
+    of_a_round = storage.put_blob(b"the sum of a round")
+    storage.put_manifest("sum", 1, "{}", of_a_round)
+    nobodys = storage.put_blob(b"nobody's")
+    with served.client(token) as client:
+        for one in (*made[2:], adapter):
+            assert client.get(f"/v1/blobs/{one.sha256}").status_code == 200
+        for sha256 in (made[0].sha256, made[1].sha256, of_another, of_a_round, nobodys, "0" * 64, "x"):
+            answer = client.get(f"/v1/blobs/{sha256}")
+            assert (answer.status_code, code(answer)) == (404, "missing")
+            assert client.get(f"/v1/blobs/{sha256}", headers={"range": "bytes=1-"}).status_code == 404
+    with served.client() as client:
+        assert client.get(f"/v1/blobs/{made[4].sha256}").status_code == 401

@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from hearth import wire
 from hearth.cloud.answering import RecordedAnswers
+from hearth.cloud.offering import offer
 from hearth.cloud.settings import CloudSettings, Limits, Service, TasksSettings
 from hearth.cloud.teaching import Asked, Queue, Recorded, given
 from hearth.cloud.tokens import BELIEVED_S, issue
@@ -325,7 +326,7 @@ def test_tasks_are_told_when_enough_edges_share_them(serve: Serve) -> None:
 def test_a_download_goes_on_where_it_was_cut_off(serve: Serve) -> None:
     served = serve()
     data = bytes(range(256)) * 10_000
-    sha256 = served.storage.put_blob(data)
+    sha256 = offer(served.storage, served.cloud.key, "prior", "large", data, fingerprint="f").sha256
     with served.client(served.token()) as client:
         whole = client.get(f"/v1/blobs/{sha256}")
         rest = client.get(f"/v1/blobs/{sha256}", headers={"range": "bytes=1500000-"})

@@ -14,6 +14,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from fastapi import FastAPI
 
 from hearth import wire
+from hearth.cloud.merging import epsilon_of
+from hearth.cloud.offering import N_KEPT
 from hearth.cloud.public import Public
 from hearth.cloud.publishing import Desk, Features
 from hearth.cloud.settings import CloudSettings, Limits, StatisticsSettings
@@ -349,6 +351,17 @@ def test_priors_are_made_on_both_databases(storage: Storage, clock: Clock) -> No
     assert (found.kept, len(made)) == (tuple(f"edge {name}" for name in GIVEN), 1)
     assert desk.publish(is_due=True)[1] == ()
     assert desk.prior("small") == made[0].model_dump_json()
+
+
+def test_what_priors_cost_is_counted_over_those_that_went_too(small_storage: Storage, clock: Clock) -> None:
+    settings = StatisticsSettings(mode="plain", k=3, least=10, most=60, rho=0.5)
+    desk = Desk(small_storage, settings, Ed25519PrivateKey.generate(), FEATURES, clock.monotonic)
+    for name, one in GIVEN.items():
+        small_storage.add_token(name, name, name.ljust(64, "0"), None)
+        desk.take(name, "s", encode(one))
+    made = [desk.publish()[1][0] for _ in range(N_KEPT + 3)]
+    assert len(small_storage.manifests("prior small")) == N_KEPT
+    assert [one.epsilon for one in made] == [epsilon_of(0.5 * n, 1e-6) for n in range(1, N_KEPT + 4)]
 
 
 def test_public_demonstrations_are_in_the_prior_and_judge_what_is_given(small_storage: Storage, clock: Clock) -> None:

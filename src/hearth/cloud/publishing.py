@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from hearth.cloud import offering
 from hearth.cloud.merging import Merged, Noise, Terms, epsilon_of, noisy, refusal, robust
 from hearth.cloud.public import Public
 from hearth.cloud.rounds import Group, RoundRules, Rounds, row_of
@@ -251,7 +252,7 @@ class Desk:
                 self._storage_sum(group.id, found)
 
     def _storage_sum(self, round: str, found: Statistics) -> None:
-        serial = max((serial for serial, _, _ in self._storage.manifests(_SUM)), default=0) + 1
+        serial = self._storage.last_serial(_SUM) + 1
         body = json.dumps({"round": round, "edges": found.n_edges, "n": found.n_demonstrations})
         self._storage.put_manifest(_SUM, serial, body, self._put(encode(found)))
 
@@ -314,7 +315,7 @@ class Desk:
         n_edges = total.n_edges
         if s.rho:
             total = noisy(total, Noise(s.rho, s.delta), s.most, self._layouts[profile].sequences)
-            n_before = len(self._storage.manifests(f"prior {profile}"))
+            n_before = offering.n_offered(self._storage, "prior", profile)
             epsilon = epsilon_of(s.rho * (n_before + 1), s.delta)  # every prior before may hold the same edge
         return (replace(total.plus(public), n_edges=n_edges) if public is not None else total), epsilon
 
@@ -333,26 +334,17 @@ class Desk:
         return self._fingerprints[blob]
 
     def _signed(self, profile: ProfileName, total: Statistics, epsilon: float | None) -> Manifest:
-        kind = f"prior {profile}"
-        serial = max((serial for serial, _, _ in self._storage.manifests(kind)), default=0) + 1
-        body = encode(total)
-        manifest = Manifest(
-            kind="prior",
-            sha256=self._put(body),
-            n_bytes=len(body),
+        return offering.offer(
+            *(self._storage, self._key, "prior", profile, encode(total)),
             fingerprint=total.fingerprint,
             n_edges=total.n_edges,
             n_demonstrations=total.n_demonstrations,
             epsilon=epsilon,
-            serial=serial,
-            made=self._storage.now(),
-        ).signed(self._key)
-        self._storage.put_manifest(kind, serial, manifest.model_dump_json(), manifest.sha256)
-        return manifest
+        )
 
     def prior(self, profile: ProfileName) -> str | None:
         """The newest manifest; None: there is none yet."""
-        return self._storage.manifest(f"prior {profile}")
+        return offering.newest(self._storage, "prior", profile)
 
 
 class _Read(Mapping[str, Statistics]):

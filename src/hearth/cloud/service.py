@@ -22,7 +22,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import StreamingResponse
 
 from hearth import __version__, wire
-from hearth.cloud import knowledge, sedna, statistics_routes
+from hearth.cloud import knowledge, offering, sedna, statistics_routes
 from hearth.cloud.answering import Answering, ModelAnswers, RecordedAnswers
 from hearth.cloud.faults import JSON, Fault
 from hearth.cloud.gate import POINTERS, Gate, check_only_agent, passed
@@ -360,10 +360,15 @@ _RANGE = re.compile(r"bytes=(\d{1,15})-(\d{0,15})")
 
 
 async def blob(storage: Storage, sha256: str, wanted: str) -> Response:
-    """A blob, or the range of it that is wanted; what is no range of one kind is passed over. Raises: Fault."""
-    size = await run_in_threadpool(storage.blob_size, sha256) if re.fullmatch(r"[0-9a-f]{64}", sha256) else None
+    """What is offered under a hash, or the range of it that is wanted; what is no range of one kind is passed over.
+
+    Raises:
+        Fault: 404: Nothing of that hash is offered, also where it is stored; 416.
+    """
+    is_hash = re.fullmatch(r"[0-9a-f]{64}", sha256)
+    size = await run_in_threadpool(offering.offered_bytes, storage, sha256) if is_hash else None
     if size is None:
-        raise Fault(404, "missing", "there is nothing of that hash here")
+        raise Fault(404, "missing", "nothing of that hash is offered here, or no more; ask for the newest manifest")
     headers = {"accept-ranges": "bytes", "etag": f'"{sha256}"', "cache-control": "private, immutable"}
     match = _RANGE.fullmatch(wanted.replace(" ", ""))
     first, last = (int(match[1]), min(int(match[2] or size), size - 1)) if match else (0, size - 1)

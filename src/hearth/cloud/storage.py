@@ -374,6 +374,13 @@ class Storage:
         with self.begin(reads=True) as connection:
             return connection.execute(sa.select(t.blob.c.n_bytes).where(t.blob.c.sha256 == sha256)).scalar()
 
+    def named_size(self, sha256: str, kinds: Sequence[str]) -> int | None:
+        """The bytes of a blob that a manifest of one of these kinds names; None: none does."""
+        b, m = t.blob.c, t.manifest.c
+        named = sa.select(m.blob).where(m.blob == sha256, m.kind.in_(kinds))
+        with self.begin(reads=True) as connection:
+            return connection.execute(sa.select(b.n_bytes).where(b.sha256.in_(named))).scalar()
+
     def read_blob(self, sha256: str, start: int = 0, n_bytes: int | None = None) -> bytes:
         """Bytes of a blob from `start` on. Raises: NotFound."""
         data = t.blob.c.data
@@ -458,12 +465,28 @@ class Storage:
         with self.begin(reads=True) as connection:
             return tuple((row.serial, row.body, row.blob) for row in connection.execute(chosen).all())
 
-    def put_manifest(self, kind: str, serial: int, body: str, blob: str) -> None:
-        """Keep a signed manifest. Raises: sa.exc.IntegrityError: There is one of this serial."""
+    def put_manifest(self, kind: str, serial: int, body: str, blob: str, *, keeps: int | None = None) -> None:
+        """Keep a manifest; with `keeps`, let go of those of its kind but the newest so many, and of their bytes.
+
+        Raises:
+            sa.exc.IntegrityError: There is one of this serial, or no such blob; nothing was changed.
+        """
+        c = t.manifest.c
         with self.begin() as connection:
             connection.execute(
                 sa.insert(t.manifest).values(kind=kind, serial=serial, body=body, blob=blob, made=_text(self._clock()))
             )
+            if keeps is None:
+                return
+            kept = sa.select(c.serial).where(c.kind == kind).order_by(c.serial.desc()).limit(keeps)
+            old = sa.delete(t.manifest).where(c.kind == kind, c.serial.not_in(kept)).returning(c.blob)
+            _drop_blobs(connection, connection.execute(old).scalars().all())
+
+    def last_serial(self, kind: str) -> int:
+        """The highest number a manifest of a kind has; 0: there is none."""
+        c = t.manifest.c
+        with self.begin(reads=True) as connection:
+            return connection.execute(sa.select(sa.func.max(c.serial)).where(c.kind == kind)).scalar() or 0
 
     def manifest(self, kind: str) -> str | None:
         """The newest of a kind, as it was put."""
