@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from itertools import pairwise, permutations
+from itertools import pairwise, permutations, product, repeat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -132,13 +132,14 @@ class Grounds:
         self.names = [*used, ENDS]
         self.place = {name: k for k, name in enumerate(self.names)}
         rows = np.array([evidence.place[name] for name in self.names[:-1]], dtype=np.int64)
-        self.tools = np.append(evidence.tools[rows], 0.0)
-        self.best = np.append(evidence.clause_best[rows], 0.0)
-        self.any = np.append(evidence.clause_any[rows], 0.0)
-        self.by_clause = np.hstack([evidence.by_clause[:, rows], np.zeros((len(evidence.by_clause), 1))])
-        self.steps = np.hstack([evidence.steps[:, rows], np.zeros((len(evidence.steps), 1))])
-        self.said = np.append(evidence.said[rows], 0.5)
-        self.rarity = np.append(evidence.rarity[rows], 0.0)
+        self.name_of = np.full(len(evidence.place), len(self.names))
+        """Where each tool on offer stands in `names`; one past the end for those that are not there."""
+        self.name_of[rows] = np.arange(len(rows))
+        self.tools, self.best, self.any, self.rarity, self.said = _with_end(
+            [evidence.tools, evidence.clause_best, evidence.clause_any, evidence.rarity, evidence.said], rows
+        )
+        self.said[-1] = 0.5
+        self.by_clause, self.steps = _with_end(evidence.by_clause, rows), _with_end(evidence.steps, rows)
         self.is_end = np.array([name == ENDS for name in self.names])
         self._links()
 
@@ -148,9 +149,9 @@ class Grounds:
         All have shape [n_names, n_names].
         """
         e, names = self.evidence, self.names
-        get, count = e.link_columns.get, self.counts.links.get
-        columns = np.array([[get((a, b), -1) for b in names] for a in names])
-        taught = np.array([[count((a, b), 0) for b in names] for a in names], dtype=np.float64)
+        pairs, shape = list(product(names, names)), (len(names), len(names))
+        columns = np.array(list(map(e.link_columns.get, pairs, repeat(-1)))).reshape(shape)
+        taught = np.array(list(map(self.counts.links.get, pairs, repeat(0))), dtype=np.float64).reshape(shape)
         if e.left_out is not None:
             for a, b in set(steps_of(e.left_out)):
                 if a in self.place and b in self.place:
@@ -165,10 +166,21 @@ class Grounds:
         share = 0.3 * np.log(0.01 + taught / (1 + before[:, None]))
         self.strength = np.log(np.maximum(self.link, _FLOOR)) + share + end - start[:, None]
 
-    def paths(self, found: Sequence[Sequence_]) -> NDArray[np.int64]:
-        """Places of the tools of sequences of one length, with both ends, shape [n, length + 2]."""
-        end = len(self.names) - 1
-        return np.array([[end, *(self.place[tool] for tool in sequence), end] for sequence in found])
+    def paths(self, found: Sequence[Sequence_], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Places of the tools of sequences of these lengths, with both ends, shape [n, most + 2]; shorter ones are
+        filled up with the end."""
+        path = np.full((len(found), int(lengths.max(initial=0)) + 2), len(self.names) - 1)
+        step = np.arange(path.shape[1]) - 1
+        path[(step >= 0) & (step < lengths[:, None])] = [self.place[tool] for sequence in found for tool in sequence]
+        return path
+
+
+def _with_end(scores: Sequence[Floats] | Floats, rows: NDArray[np.int64]) -> Floats:
+    """Scores of some tools, shape [n, n_tools], with a 0 for the end behind them."""
+    found = np.zeros((len(scores), len(rows) + 1))
+    for k, mine in enumerate(scores):
+        found[k, :-1] = mine[rows]
+    return found
 
 
 def candidates(grounds: Grounds, n_free: int) -> list[Sequence_]:
@@ -235,6 +247,13 @@ def orders_of(n: int) -> NDArray[np.int64]:
     return np.array(list(permutations(range(n))), dtype=np.int64).reshape(-1, n)
 
 
+@cache
+def walks_of(n: int) -> NDArray[np.int64]:
+    """All orders of n things that stand at 1 to n, the given one first, from 0 to n + 1; shape [n!, n + 2]."""
+    ends = np.zeros((len(orders_of(n)), 1), dtype=np.int64)
+    return np.hstack([ends, orders_of(n) + 1, ends + n + 1])
+
+
 def _top_tools(evidence: Evidence) -> list[tuple[str, float]]:
     """The likeliest tools, by all that is known."""
     mixed = evidence.tools + 0.5 * evidence.clause_any
@@ -257,14 +276,21 @@ def _free(grounds: Grounds, n_free: int) -> list[Sequence_]:
     sizes = np.array([max(grounds.evidence.sizes.get(n, 0.0), 0.03) for n in range(MOST_STEPS + 1)])
     likelihood = subsets @ (np.log(p) - np.log(1 - p)) + np.log(sizes)[subsets.sum(axis=1)]
     top = np.array([grounds.place[tool] for tool, _ in grounds.top])
-    end = len(grounds.names) - 1
-    found: list[Sequence_] = []
-    for row in np.argsort(-likelihood, kind="stable")[:n_free]:
-        members = top[subsets[row]]
-        orders = members[orders_of(len(members))]
-        ends = np.full((len(orders), 1), end)
-        path = np.hstack([ends, orders, ends])
-        score = grounds.strength[path[:, :-1], path[:, 1:]].sum(axis=1)
-        for order in np.argsort(-score, kind="stable")[:_N_ORDERS]:
-            found.append(tuple(grounds.names[i] for i in orders[order]))
-    return found
+    best = np.argsort(-likelihood, kind="stable")[:n_free]
+    lengths = subsets[best].sum(axis=1)
+    found: dict[int, list[Sequence_]] = {}
+    for n in range(1, MOST_STEPS + 1):
+        mine = np.flatnonzero(lengths == n)
+        if len(mine):
+            found |= dict(zip(mine.tolist(), _ordered(grounds, top[np.nonzero(subsets[best[mine]])[1]].reshape(-1, n))))
+    return [sequence for k in range(len(best)) for sequence in found[k]]
+
+
+def _ordered(grounds: Grounds, sets: NDArray[np.int64]) -> list[list[Sequence_]]:
+    """Of each set of places, shape [n_sets, n], the likeliest orders."""
+    ends = np.full((len(sets), 1), len(grounds.names) - 1)
+    every = np.hstack([ends, sets, ends])[:, walks_of(sets.shape[1])]
+    score = grounds.strength[every[:, :, :-1], every[:, :, 1:]].sum(axis=2)
+    best = np.argsort(-score, axis=1, kind="stable")[:, :_N_ORDERS]
+    chosen = every[np.arange(len(sets))[:, None], best, 1:-1].tolist()
+    return [[tuple(grounds.names[place] for place in order) for order in mine] for mine in chosen]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import combinations, pairwise
+from collections.abc import Collection, Hashable, Sequence
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,13 +34,18 @@ def least_risk(found: Sequence[Sequence_], p: NDArray[np.float64]) -> int:
     """
     sets = [set(s) for s in found]
     links = [set(steps_of(s)[1:-1]) for s in found]
-    gain = np.zeros((len(found), len(found)))
-    for i, j in combinations(range(len(found)), 2):
-        nodes = 2 * len(sets[i] & sets[j]) / max(len(sets[i]) + len(sets[j]), 1)
-        both = 2 * len(links[i] & links[j]) / max(len(links[i]) + len(links[j]), 1)
-        gain[i, j] = gain[j, i] = nodes + both
+    gain = _overlaps(sets) + _overlaps(links)
     gain[np.diag_indices(len(found))] = [1.0 + bool(mine) for mine in links]
     return int((gain @ p).argmax())
+
+
+def _overlaps(sets: Sequence[Collection[Hashable]]) -> NDArray[np.float64]:
+    """F1 of each set with each, shape [n, n]."""
+    places = {one: place for place, one in enumerate(dict.fromkeys(one for mine in sets for one in mine))}
+    sizes = np.array([len(mine) for mine in sets])
+    has = np.zeros((len(sets), len(places)))
+    has[np.repeat(np.arange(len(sets)), sizes), [places[one] for mine in sets for one in mine]] = 1.0
+    return np.asarray(2 * (has @ has.T) / np.maximum(sizes[:, None] + sizes, 1), dtype=np.float64)
 
 
 def overlap(mine: Sequence_, theirs: Sequence_) -> float:

@@ -8,11 +8,14 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from hearth.planning.candidates import MOST_STEPS, Evidence, Floats, Grounds, Sequence_, orders_of, set_of, steps_of
+from hearth.planning.candidates import MOST_STEPS, Evidence, Floats, Grounds, Sequence_, set_of, steps_of, walks_of
 from hearth.protocols import Proposal
 
 _FLOOR = 0.01
 _N_MISSED = 20
+_MOST_TOGETHER = 6
+"""Sequences of up to so many steps are looked at together, filled up. With 7 links or fewer numpy adds one after the
+other, so zeros behind them change no bit of a sum."""
 _UNLIKELY = -6.0
 """Log-probability of a link or sequence that the trained model does not name."""
 
@@ -74,38 +77,42 @@ _N_TRAINED = 8
 def features(found: Sequence[Sequence_], grounds: Grounds) -> Floats:
     """What speaks for each sequence, shape [n_found, len(FEATURES)]."""
     rows = np.zeros((len(found), len(FEATURES)))
-    members = [set_of(sequence) for sequence in found]
-    for length in sorted({len(sequence) for sequence in found}):
-        mine = [k for k, sequence in enumerate(found) if len(sequence) == length]
-        rows[mine] = _of_length([found[k] for k in mine], [members[k] for k in mine], grounds)
+    lengths = np.array([len(sequence) for sequence in found], dtype=np.int64)
+    longer = sorted({n for n in lengths.tolist() if n > _MOST_TOGETHER})
+    for group in (lengths <= _MOST_TOGETHER, *(lengths == n for n in longer)):
+        mine = np.flatnonzero(group)
+        if len(mine):
+            rows[mine] = _of_group([found[k] for k in mine.tolist()], lengths[mine], grounds)
     return rows
 
 
-def _of_length(found: Sequence[Sequence_], members: Sequence[Sequence_], grounds: Grounds) -> Floats:
-    """Features of sequences with the same number of steps."""
-    e, n = grounds.evidence, len(found[0])
-    path = grounds.paths(found)
-    a, b = path[:, :-1], path[:, 1:]
-    is_in = _first_uses(path[:, 1:-1])
-    tools, best, any_ = (scores[path[:, 1:-1]] for scores in (grounds.tools, grounds.best, grounds.any))
+def _of_group(found: Sequence[Sequence_], lengths: NDArray[np.int64], grounds: Grounds) -> Floats:
+    """Features of sequences of about the same number of steps, the shorter ones filled up with the end."""
+    e, members = grounds.evidence, [set_of(sequence) for sequence in found]
+    path = grounds.paths(found, lengths)
+    a, b, within = path[:, :-1], path[:, 1:], path[:, 1:-1]
+    is_link = np.arange(a.shape[1]) <= lengths[:, None]
+    is_in = is_link[:, 1:] & _first_uses(within)
+    uses = np.zeros((len(found), len(grounds.names) + 1), dtype=np.bool_)
+    uses[np.arange(len(found))[:, None], within] = True
+    tools, best, any_ = (scores[within] for scores in (grounds.tools, grounds.best, grounds.any))
     p = np.clip(tools, _FLOOR, 1 - _FLOOR)
     odds = np.log(p / (1 - p))
-    steps = grounds.steps.max(axis=0)[path[:, 1:-1]]
-    rarity = grounds.rarity[path[:, 1:-1]] * is_in
-    n_links = grounds.n_links[a, b]
+    steps = grounds.steps.max(axis=0)[within]
+    rarity = grounds.rarity[within] * is_in
+    n_links = np.where(is_link, grounds.n_links[a, b], 0.0)
     link = np.where(n_links > 0, grounds.link[a, b], 0.0)
     n_known, n_sets = _taught(found, members, grounds)
-    is_new = (n_links == 0).sum(axis=1)
-    said = grounds.said[path[:, 1:-1]]
+    is_new = (is_link & (n_links == 0)).sum(axis=1)
+    forward = np.minimum(np.diff(grounds.said[within], axis=1), 0.0) * is_link[:, 2:]
     votes_sequence, votes_set, votes_tools, votes_links = _votes(found, members, e)
-    size = np.log(max(e.sizes.get(min(n, 6), 0.0), 0.02))
     columns = (
         ((2 * p - 1) * is_in).sum(axis=1),
         (odds * is_in).sum(axis=1),
         np.where(is_in, p, 1.0).min(axis=1),
-        np.log(np.maximum(_missed(members, e.tools, e), _FLOOR)),
-        (2 * link - 1).sum(axis=1),
-        np.log(np.clip(link, _FLOOR, 1)).sum(axis=1),
+        np.log(np.maximum(_missed(uses, e.tools, grounds), _FLOOR)),
+        ((2 * link - 1) * is_link).sum(axis=1),
+        (np.log(np.clip(link, _FLOOR, 1)) * is_link).sum(axis=1),
         np.log1p(n_links).sum(axis=1),
         is_new,
         votes_sequence,
@@ -114,35 +121,36 @@ def _of_length(found: Sequence[Sequence_], members: Sequence[Sequence_], grounds
         votes_links,
         ((2 * best - 1) * is_in).sum(axis=1),
         (np.log(np.clip(best, 0.02, 1)) * is_in).sum(axis=1),
-        _missed(members, e.clause_best, e),
+        _missed(uses, e.clause_best, grounds),
         ((2 * any_ - 1) * is_in).sum(axis=1),
-        np.full(len(found), n == 1),
-        np.full(len(found), n == 3),
-        np.full(len(found), n > 3),
-        np.full(len(found), size),
+        lengths == 1,
+        lengths == 3,
+        lengths > 3,
+        np.log([max(e.sizes.get(min(n, 6), 0.0), 0.02) for n in lengths.tolist()]),
         n_known > 0,
         n_sets > 0,
         np.log(np.maximum(n_known, 1)),
         (n_known > 0) * e.nearest,
-        _order_log(path, grounds),
+        _order_log(path, lengths, grounds),
         is_new * e.nearest,
-        np.minimum(np.diff(said, axis=1), 0.0).sum(axis=1),
-        _cover(grounds.by_clause, path),
+        forward.sum(axis=1),
+        _cover(grounds.by_clause, within),
         ((2 * steps - 1) * is_in).sum(axis=1),
         (np.log(np.clip(steps, 0.02, 1)) * is_in).sum(axis=1),
-        _cover(grounds.steps, path),
+        _cover(grounds.steps, within),
         rarity.sum(axis=1),
         (odds * rarity).sum(axis=1),
-        _rare_missed(members, e),
+        _rare_missed(uses, grounds),
         *_trained(found, members, e.proposal),
     )
-    return np.column_stack(columns).astype(np.float64)
+    return np.ascontiguousarray(np.array(columns, dtype=np.float64).T)
 
 
 def _first_uses(places: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Where a tool stands for the first time; sets count it once."""
-    same = places[:, :, None] == places[:, None, :]
-    return np.asarray(~np.triu(same, 1).any(axis=1), dtype=np.bool_)
+    step = np.arange(places.shape[1])
+    same = (places[:, :, None] == places[:, None, :]) & (step[:, None] < step)
+    return np.asarray(~same.any(axis=1), dtype=np.bool_)
 
 
 def _taught(found: Sequence[Sequence_], members: Sequence[Sequence_], grounds: Grounds) -> tuple[Floats, Floats]:
@@ -155,6 +163,10 @@ def _taught(found: Sequence[Sequence_], members: Sequence[Sequence_], grounds: G
 
 
 def _votes(found: Sequence[Sequence_], members: Sequence[Sequence_], e: Evidence) -> tuple[Floats, ...]:
+    """How far the neighbours chose each sequence, its set, its tools and its links."""
+    if not e.neighbours:
+        none = np.zeros(len(found))
+        return none, none, np.array([-float(len(s)) for s in members]), np.array([-0.5 * (len(s) + 1) for s in found])
     by_sequence: dict[Sequence_, float] = {}
     by_set: dict[Sequence_, float] = {}
     by_link: dict[tuple[str, str], float] = {}
@@ -173,44 +185,42 @@ def _votes(found: Sequence[Sequence_], members: Sequence[Sequence_], e: Evidence
     )
 
 
-def _missed(members: Sequence[Sequence_], scores: Floats, e: Evidence) -> Floats:
-    """The highest score of a tool that a set lacks."""
+def _missed(uses: NDArray[np.bool_], scores: Floats, grounds: Grounds) -> Floats:
+    """The highest score of a tool that a set lacks.
+
+    Args:
+        uses: Which of the tools of `grounds` each set has, shape [n_found, n_names + 1]; the last one is no tool.
+    """
     n = min(_N_MISSED, len(scores))
     top = np.argpartition(-scores, n - 1)[:n]
-    row = {int(place): k for k, place in enumerate(top)}
-    left = np.tile(scores[top], (len(members), 1))
-    for k, mine in enumerate(members):
-        for tool in mine:
-            place = row.get(e.place[tool])
-            if place is not None:
-                left[k, place] = 0.0
+    left = np.where(uses[:, grounds.name_of[top]], 0.0, scores[top])
     return np.asarray(np.maximum(left.max(axis=1), 0.0), dtype=np.float64)
 
 
-def _cover(by_clause: Floats, path: NDArray[np.int64]) -> Floats:
+def _cover(by_clause: Floats, within: NDArray[np.int64]) -> Floats:
     """How much less the tools of each sequence serve the clauses than the best tool for each clause would."""
     scores = np.clip(by_clause, 0, 1)
-    served = scores[:, path[:, 1:-1]].max(axis=2)
+    served = scores[:, within].max(axis=2)
     return np.asarray((served - scores.max(axis=1, keepdims=True)).sum(axis=0), dtype=np.float64)
 
 
-def _rare_missed(members: Sequence[Sequence_], e: Evidence) -> Floats:
+def _rare_missed(uses: NDArray[np.bool_], grounds: Grounds) -> Floats:
     """Log of the highest score of a hardly taught tool that a set lacks; 0 where there is none."""
-    scores = e.rarity * e.tools
-    return np.asarray(np.log(np.maximum(_missed(members, scores, e), _FLOOR) / _FLOOR), dtype=np.float64)
+    scores = grounds.evidence.rarity * grounds.evidence.tools
+    return np.asarray(np.log(np.maximum(_missed(uses, scores, grounds), _FLOOR) / _FLOOR), dtype=np.float64)
 
 
-def _order_log(path: NDArray[np.int64], grounds: Grounds) -> Floats:
+def _order_log(path: NDArray[np.int64], lengths: NDArray[np.int64], grounds: Grounds) -> Floats:
     """How likely each order is among all orders of its tools."""
-    n = path.shape[1] - 2
-    if not 2 <= n <= MOST_STEPS:
-        return np.zeros(len(path))
-    orders = orders_of(n) + 1
-    ends = np.zeros((len(orders), 1), dtype=np.int64)
-    every = path[:, np.hstack([ends, orders, ends + n + 1])]
-    scores = grounds.strength[every[:, :, :-1], every[:, :, 1:]].sum(axis=2)
-    top = scores.max(axis=1)
-    return np.asarray(scores[:, 0] - top - np.log(np.exp(scores - top[:, None]).sum(axis=1)), dtype=np.float64)
+    found = np.zeros(len(path))
+    for n in range(2, MOST_STEPS + 1):
+        mine = np.flatnonzero(lengths == n)
+        if len(mine):
+            every = path[mine][:, walks_of(n)]
+            scores = grounds.strength[every[:, :, :-1], every[:, :, 1:]].sum(axis=2)
+            top = scores.max(axis=1)
+            found[mine] = scores[:, 0] - top - np.log(np.exp(scores - top[:, None]).sum(axis=1))
+    return found
 
 
 def _trained(found: Sequence[Sequence_], members: Sequence[Sequence_], proposal: Proposal | None) -> list[Floats]:

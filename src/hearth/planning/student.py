@@ -572,15 +572,13 @@ class Student:
         if not found:
             return Ranking((), 0.0, ())
         order = np.argsort(-p, kind="stable")[:N_CHOSEN]
-        kept = [found[int(i)] for i in order]
-        first = least_risk(kept, p[order])
+        kept, chances = [found[i] for i in order.tolist()], p[order]
+        first = least_risk(kept, chances)
         ranked = [first, *(i for i in range(len(kept)) if i != first)]
         sureness = self._joining.sureness if self._joining else None
         signs = sureness_signs(kept[first], found, p, evidence)
-        sure = float(chance(sureness, signs[None])[0]) if sureness else float(p[order][first])
-        return Ranking(
-            tuple(Candidate(kept[i], self._links_of(kept[i]), float(p[order][i])) for i in ranked), sure, ids
-        )
+        sure = float(chance(sureness, signs[None])[0]) if sureness else float(chances[first])
+        return Ranking(tuple(Candidate(kept[i], self._links_of(kept[i]), float(chances[i])) for i in ranked), sure, ids)
 
     def _weighed(self, evidence: Evidence) -> tuple[list[Sequence_], NDArray[np.float64]]:
         grounds = Grounds(evidence, self._counts)
@@ -596,8 +594,8 @@ class Student:
         links = []
         for a, b in combinations(range(len(sequence)), 2):
             is_next = b == a + 1
-            yes = self._pair_links[sequence[a], sequence[b], is_next, True]
-            no = self._pair_links[sequence[a], sequence[b], is_next, False]
+            yes = self._pair_links.get((sequence[a], sequence[b], is_next, True), 0)
+            no = self._pair_links.get((sequence[a], sequence[b], is_next, False), 0)
             if yes + 0.5 * is_next > no + 0.5 * (not is_next):
                 links.append((a, b))
         return tuple(links)
