@@ -8,24 +8,40 @@ import json
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from hearth.agent import shipped_demonstrations
 from hearth.bench.fleet import Fleet, simulate
-from hearth.bench.fleet_edge import DEVICES, MEASURES, Cloud, Prior, Pupil, Texts, blank_heads, judged, taught
-from hearth.bench.fleet_habits import FIRST_DAY, Habit, Persona, life_of, owner_of, probes_of
-from hearth.bench.fleet_parts import WAYS, Part, Settings, is_newcomer, parts_of, prior_of, run_part
+from hearth.bench.fleet_edge import DEVICES, MEASURES, Cloud, Pupil, Texts, blank_heads, judged, taught
+from hearth.bench.fleet_habits import FIRST_DAY, Asked, Habit, Persona, life_of, owner_of, probes_of
+from hearth.bench.fleet_parts import (
+    CHECKPOINTS,
+    PROBED,
+    WAYS,
+    Part,
+    Settings,
+    heads_of,
+    is_newcomer,
+    parts_of,
+    run_part,
+)
 from hearth.bench.fleet_pictures import fleet_html, fleet_png
+from hearth.bench.fleet_prior import LEAST, Arguments, Founders, Guide, Likely, shape_of, shaped
 from hearth.bench.fleet_report import Lived, csv_of, lines, summary
 from hearth.bench.q2a import OWNERS, split_of
 from hearth.cli.fleet import fleet as command
 from hearth.errors import MissingExtraError, RequestError
 from hearth.models.encoder import TokenVectors
 from hearth.planning.check import check_plan
-from hearth.types import Plan, Step
+from hearth.planning.profiles import PROFILES
+from hearth.planning.statistics_file import encode
+from hearth.planning.student import Student
+from hearth.types import Plan, Ref, Step, ToolSpec
 
 
 class Letters:
@@ -50,6 +66,7 @@ class Letters:
         return found
 
 
+SHIPPED = tuple(one for one in shipped_demonstrations() if one.plan.steps)[::12]
 SMALL = Settings(4, Habit(seed=3, n_days=3, requests_a_day=5.0, n_variants=4))
 NEWCOMERS = Settings(24, Habit(seed=3, n_days=2, requests_a_day=3.0, n_variants=4), n_probed=3)
 
@@ -75,7 +92,7 @@ def made(tmp_path: Path, texts_folder: Path, personas: dict[str, Persona]) -> Fl
 def of(folder: Path, texts: Path, personas: dict[str, Persona], settings: Settings = SMALL) -> Fleet:
     folder.mkdir()
     (folder / "texts").symlink_to(texts)
-    found = Fleet(settings, folder)
+    found = Fleet(settings, folder, shipped=SHIPPED)
     found.__dict__["personas"] = personas
     found.open(resumes=True)
     return found
@@ -179,26 +196,92 @@ def test_merged_statistics_equal_those_of_learning_at_once(texts_folder: Path, p
     texts = of(texts_folder.parent / "m", texts_folder, personas).read_texts(Letters())
     device = DEVICES[0]
     lessons = [(k, ("find_mail", "read_mail") if k % 2 else ("turn_on",)) for k in range(40)]
-    at_once = prior_of(lessons, texts, device)
-    first, second = (prior_of(lessons[a:b], texts, device) for a, b in ((0, 13), (13, 40)))
+    at_once = heads_of(lessons, texts, device)
+    first, second = (heads_of(lessons[a:b], texts, device) for a, b in ((0, 13), (13, 40)))
     merged = blank_heads(texts, device)
-    merged.merge(first.heads)
-    merged.merge(second.heads)
-    for mine, theirs in zip(merged.statistics(), at_once.heads.statistics(), strict=True):
+    merged.merge(first)
+    merged.merge(second)
+    for mine, theirs in zip(merged.statistics(), at_once.statistics(), strict=True):
         assert np.array_equal(mine, theirs)
 
 
-def test_a_prior_tells_a_new_edge_which_tools_are_likely(texts_folder: Path, personas: dict[str, Persona]) -> None:
+def a_guide(likely: Sequence[object], tools: dict[str, ToolSpec], text: str) -> Guide:
+    return Guide({text: likely}, Arguments(SHIPPED), tools)
+
+
+def test_a_prior_tells_which_tools_and_the_request_tells_their_arguments(
+    texts_folder: Path, personas: dict[str, Persona]
+) -> None:
     ground = of(texts_folder.parent / "p", texts_folder, personas).ground(Letters())
     texts: Texts = ground.texts
-    asked = next(ground.life(1))
-    place = texts.place[asked.wording.text]
-    prior = prior_of([(place, ("find_mail", "read_mail"))] * 3, texts, DEVICES[0])
-    begun = Pupil(texts, DEVICES[0], Prior(prior.heads, prior.sequences)).propose(asked)
+    asked = replace_text(next(ground.life(1)), 'mail mum "back by six" and send it')
+    vectors = np.vstack([texts.vectors, np.zeros((1, texts.vectors.shape[1]), np.float32)])
+    features = {name: np.vstack([rows, np.zeros((1, rows.shape[1]))]) for name, rows in texts.features.items()}
+    texts = replace(texts, place={**texts.place, asked.wording.text: len(texts.place)}, vectors=vectors)
+    texts = replace(texts, features=features)
+    tools = ground.personas["mara"].world.specs
+    chosen = ("find_contact", "draft_mail", "send_mail")
+    guide = a_guide([[list(chosen), [[0, 1], [1, 2]], 0.4]], tools, asked.wording.text)
+    begun = Pupil(texts, DEVICES[0], guide=guide).propose(asked)
     assert begun is not None
-    assert [step.tool for step in begun.plan.steps] == ["find_mail", "read_mail"]
-    assert begun.sureness < 0.01  # its arguments are unknown: it never runs unasked
+    contact, draft, send = begun.plan.steps
+    assert (contact.tool, draft.tool, send.tool) == chosen
+    assert contact.arguments["name"] == "mum"
+    assert draft.arguments["to"] == [Ref(0, ("email",))]
+    assert draft.arguments["text"] == "back by six"
+    assert send.arguments == {"draft": Ref(1, ("id",))}
+    assert begun.sureness < 0.01  # it never runs unasked
     assert Pupil(texts, DEVICES[0]).propose(asked) is None
+
+
+def replace_text(asked: Asked, text: str) -> Asked:
+    return replace(asked, wording=replace(asked.wording, text=text))
+
+
+def test_a_prior_gives_way_to_what_is_remembered_and_surer(texts_folder: Path, personas: dict[str, Persona]) -> None:
+    ground = of(texts_folder.parent / "q", texts_folder, personas).ground(Letters())
+    asked = next(one for one in ground.life(1) if one.plan is not None)
+    text, tools = asked.wording.text, ground.personas["mara"].world.specs
+
+    def proposed(confidence: float) -> str:
+        pupil = Pupil(ground.texts, DEVICES[2], guide=a_guide([[["list_abilities"], [], confidence]], tools, text))
+        pupil.learn(asked, asked.plan or Plan(()), "a")
+        found = pupil.propose(asked)
+        assert found is not None
+        return found.id
+
+    assert proposed(0.34) == "a"  # the prior is not sure enough
+    assert proposed(1.0) == "a"  # what was taught in these very words is surer
+    other = Pupil(ground.texts, DEVICES[2], guide=a_guide([[["list_abilities"], [], 0.6]], tools, text))
+    far = next(one for one in ground.life(1) if one.kind != asked.kind and one.plan is not None)
+    other.learn(far, far.plan or Plan(()), "far")
+    found = other.propose(asked)
+    assert found is not None
+    assert (found.id, [step.tool for step in found.plan.steps]) == ("", ["list_abilities"])
+
+
+def test_a_prior_proposes_only_tools_that_the_device_has(personas: dict[str, Persona]) -> None:
+    tools = {name: spec for name, spec in personas["mara"].world.specs.items() if spec.domain != "video"}
+    kept = [[["find_video"], [], 0.9], [["list_abilities"], [], 0.2]]
+    assert a_guide(kept, tools, "x").likely("x") == Likely(("list_abilities",), (), 0.2)
+    assert a_guide(kept[:1], tools, "x").likely("x") is None
+
+
+def test_what_a_founder_gives_holds_no_value_and_no_text_and_needs_many(personas: dict[str, Persona]) -> None:
+    plan = Plan(
+        (Step("find_contact", {"name": "Zebedee"}), Step("draft_mail", {"to": [Ref(0, ("email",))], "text": "Q"}))
+    )
+    shape = shape_of(plan)
+    assert "Zebedee" not in shape
+    assert [step.needs() for step in shaped("", shape).plan.steps] == [frozenset(), frozenset({0})]
+    student = Student(Letters(), personas["mara"].world.specs, PROFILES["small"])
+    some = [("mail Zebedee", shape)] * (LEAST - 1)
+    assert Founders({1: some}, {1: "mara"}).statistics(student) == {}
+    enough = [*some, some[0]]
+    given = Founders({1: enough, 2: enough}, {1: "mara", 2: "sam"}).statistics(student)
+    assert {persona: one.n_demonstrations for persona, one in given.items()} == {"mara": LEAST, "sam": LEAST}
+    assert given["mara"].sequences == {("find_contact", "draft_mail"): LEAST}
+    assert b"Zebedee" not in encode(given["mara"])
 
 
 # ── The fleet ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -263,6 +346,16 @@ def test_newcomers_begin_with_what_founders_learnt(
     simulate(made, Letters())
     merged = Lived(made, "merged")
     assert [is_newcomer(int(edge)) for edge in merged.edges] == [True] * len(merged.edges) == [True] * 6
+    blank = Lived(made, "personal")
+    lived = blank.probed[np.isin(blank.edges, merged.edges)][:, 0]
+    at_0 = merged.probed[:, CHECKPOINTS.index(0)]
+    place = {name: k for k, name in enumerate(PROBED)}
+    assert (
+        np.nansum(at_0[:, place["node_f1"]]) > np.nansum(lived[:, place["node_f1"]]) == 0
+    )  # at once, before any request
+    sorts = [place[f"n_{sort}"] for sort in ("convention", "unplanned", "common")]
+    assert np.array_equal(at_0[0, sorts].sum(), at_0[0, place["n"]])
+    assert (merged.fetched_bytes > 100_000).all()
     document = summary(made, [Lived(made, way) for way in WAYS])
     text = "\n".join(lines(document))
     assert all(way in text for way in WAYS)

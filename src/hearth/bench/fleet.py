@@ -16,21 +16,23 @@ import os
 import signal
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Literal
 
+from hearth.agent import shipped_demonstrations
 from hearth.bench.fleet_edge import Texts
 from hearth.bench.fleet_habits import Persona
-from hearth.bench.fleet_parts import WAYS, Ground, Part, Settings, Way, parts_of, run_part, texts_said
+from hearth.bench.fleet_parts import WAYS, Ground, Part, Settings, Way, make_priors, parts_of, run_part, texts_said
 from hearth.bench.fleet_texts import read_texts, texts_of
 from hearth.bench.progress import SILENT, Progress
 from hearth.bench.q2a import OWNERS
 from hearth.bench.record import write_json
 from hearth.errors import MissingExtraError, RequestError
 from hearth.planning.reading import TokenEncoder
+from hearth.types import Demonstration
 
 _FEW = 48
 """With fewer edges what they say is found out first, and nothing else is read."""
@@ -44,6 +46,8 @@ class Fleet:
     settings: Settings
     folder: Path
     ways: tuple[Way, ...] = WAYS
+    shipped: Sequence[Demonstration] = field(default_factory=shipped_demonstrations)
+    """What everybody has, part of every prior."""
 
     @property
     def parts_folder(self) -> Path:
@@ -90,7 +94,7 @@ class Fleet:
         return read_texts(texts, encoder, self.folder / "texts", progress)
 
     def ground(self, encoder: TokenEncoder, progress: Progress = SILENT) -> Ground:
-        return Ground(self.personas, self.read_texts(encoder, progress), self.settings)
+        return Ground(self.personas, self.read_texts(encoder, progress), self.settings, self.shipped)
 
 
 def _apart(a: object, b: object, name: str = "") -> Iterator[str]:
@@ -118,6 +122,8 @@ def simulate(
     ground = fleet.ground(encoder, progress)
     for way in fleet.ways:
         parts = fleet.missing(way)
+        if parts:
+            make_priors(way, ground, fleet.parts_folder, encoder, progress)
         with progress.stage(f"Fleet, {way}", sum(len(part.edges) for part in parts)) as advance:
             if engine == "ray":
                 done = _on_ray(fleet, parts, n_processes, encoder.dim)
@@ -144,7 +150,7 @@ _grounds: dict[str, Ground] = {}
 def _ground_of(folder: str, settings: Settings, dim: int) -> Ground:
     if folder not in _grounds:
         fleet = Fleet(settings, Path(folder))
-        _grounds[folder] = Ground(fleet.personas, fleet.read_texts(_NoEncoder(dim)), settings)
+        _grounds[folder] = fleet.ground(_NoEncoder(dim))
     return _grounds[folder]
 
 

@@ -14,16 +14,18 @@ from __future__ import annotations
 import zlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hearth.bench.fleet_habits import Asked
+from hearth.bench.fleet_prior import Guide, shape_of
 from hearth.bench.metrics import f1
 from hearth.bench.suites.q2a import is_same
 from hearth.models.heads import Heads
 from hearth.plan_format import plan_to_json
+from hearth.planning.learned import LEAST_CONFIDENCE
 from hearth.planning.reading import ReadingOptions
 from hearth.planning.repeating import WEIGHTS, Repeat, Repeats, values_of
 from hearth.planning.taught import targets_of
@@ -117,8 +119,11 @@ class Texts:
 
 _LEAST_SCORE = 0.05
 """Of a tool, to be weighed at all."""
-_HOPELESS = 0.03
-"""A plan less sure than this gives way to the likeliest tools without arguments."""
+_LEAST_LIKELY = LEAST_CONFIDENCE["none"]
+"""Of a prior's tools, to be proposed where something is remembered; as the agent's own student has it."""
+_OF_ARGUMENTS = 0.5
+"""What is left of a prior's sureness when its plan has to be right in every argument, too. So what is remembered and sure
+enough to run (`Cloud.sure`) never gives way."""
 _ALIKE = 0.7
 """Likeness from which on a plan that was wrong for a request takes its demonstrations with it."""
 
@@ -129,28 +134,35 @@ _ALIKE = 0.7
 class Pupil:
     """What one device has learnt. Not thread-safe."""
 
-    def __init__(self, texts: Texts, device: Device, prior: Prior | None = None) -> None:
+    def __init__(self, texts: Texts, device: Device, heads: Heads | None = None, guide: Guide | None = None) -> None:
+        """Nothing taught yet.
+
+        Args:
+            heads: Merged of others', which the student takes for its own; None: blank ones.
+            guide: A prior's word on which tools are wanted.
+        """
         self._texts, self._device = texts, device
         self._features = texts.features[device.name]
         self.repeats = Repeats(texts.rarity, texts.vectors.shape[1], device.most_demonstrations)
-        self.heads = prior.heads if prior is not None else blank_heads(texts, device)
-        self._sequences: Counter[Sequence_] = Counter(prior.sequences if prior is not None else ())
-        self._has_prior = prior is not None
+        self.heads = heads if heads is not None else blank_heads(texts, device)
+        self._guide = guide
         self._waiting: list[tuple[int, Plan]] = []
-        self.history: list[tuple[int, Sequence_]] = []
-        """What the heads were taught: place of the text, tools."""
+        self.history: list[tuple[int, str]] = []
+        """What the heads were taught: place of the text, shape of the plan."""
         self.kinds: set[str] = set()
         self.said: set[str] = set()
 
     def propose(self, asked: Asked, cosines: FloatRows | None = None) -> Repeat | None:
-        """The surest plan; without anything like it, that of the likeliest tools alone."""
-        wanted = self._wanted(asked.wording.text)
-        found = self._repeated(asked, wanted, cosines, 1)
+        """The surest plan; where a prior is surer of its tools than that is sure, a plan with these. Such a one never
+        runs unasked: nobody said yet how sure its arguments are."""
+        found = self._repeated(asked, self._wanted(asked.wording.text), cosines, 1)
         best = found[0] if found else None
-        if self._has_prior and wanted and (best is None or best.sureness < _HOPELESS):
-            bare = max(self._sequences, key=lambda tools: (_soft_f1(wanted, tools), tools))
-            if best is None or _soft_f1(wanted, bare) > _soft_f1(wanted, tools_of(best.plan)):
-                return Repeat(Plan(tuple(Step(tool) for tool in bare)), "", 0.0, _NO_SIGNS)
+        likely = self._guide.likely(asked.wording.text) if self._guide is not None else None
+        if self._guide is None or likely is None:
+            return best
+        is_likely = likely.confidence >= _LEAST_LIKELY
+        if best is None or (is_likely and best.sureness < _OF_ARGUMENTS * likely.confidence):
+            return Repeat(self._guide.plan(likely, asked), "", 0.0, _NO_SIGNS)
         return best
 
     def proposals(self, asked: Asked, most: int) -> list[Repeat]:
@@ -201,23 +213,14 @@ class Pupil:
         planned = [(row, plan) for row, plan in self._waiting if plan.steps]
         self._waiting = []
         if planned:
-            sequences = [tuple(step.tool for step in plan.steps) for _, plan in planned]
-            self.heads.learn(self._features[[row for row, _ in planned]], [targets_of(one) for one in sequences])
-            self._sequences.update(sequences)
-            self.history += [(row, sequence) for (row, _), sequence in zip(planned, sequences, strict=True)]
+            rows = self._features[[row for row, _ in planned]]
+            self.heads.learn(rows, [targets_of(tools_of(plan)) for _, plan in planned])
+            self.history += [(row, shape_of(plan)) for row, plan in planned]
 
 
 def blank_heads(texts: Texts, device: Device) -> Heads:
     """Heads for a device, nothing learnt."""
     return Heads(texts.features[device.name].shape[1], fingerprint=device.name)
-
-
-@dataclass
-class Prior:
-    """Merged statistics of several edges with one device; a student that begins with it owns it."""
-
-    heads: Heads
-    sequences: Counter[Sequence_] = field(default_factory=Counter)
 
 
 def tools_of(plan: Plan) -> Sequence_:
@@ -232,7 +235,7 @@ def _soft_f1(wanted: Mapping[str, float], tools: Sequence_) -> float:
 
 
 _NO_SIGNS = -WEIGHTS * (50 / float(WEIGHTS @ WEIGHTS))
-"""Of a plan without arguments: it is never sure."""
+"""Of a plan that nobody taught: it is never sure."""
 
 
 # ── The teacher ───────────────────────────────────────────────────────────────────────────────────────────

@@ -11,7 +11,6 @@ from __future__ import annotations
 import copy
 import json
 import os
-import tempfile
 import time
 import zlib
 from collections import Counter
@@ -30,7 +29,6 @@ from hearth.bench.fleet_edge import (
     Cloud,
     Counts,
     Device,
-    Prior,
     Pupil,
     Texts,
     Wire,
@@ -41,18 +39,27 @@ from hearth.bench.fleet_edge import (
     taught,
 )
 from hearth.bench.fleet_habits import Asked, Habit, Persona, life_of, owner_of, probes_of
+from hearth.bench.fleet_prior import Arguments, Founders, Guide, write_likely
+from hearth.bench.progress import SILENT, Progress
 from hearth.bench.q2a import OWNERS
+from hearth.models.heads import Heads
 from hearth.plan_format import plan_to_json
 from hearth.planning.repeating import Repeat
 from hearth.planning.taught import targets_of
-from hearth.types import Plan
+from hearth.protocols import Encoder
+from hearth.types import Demonstration, Plan
 
 Way = Literal["personal", "merged", "strangers", "shared"]
 WAYS: tuple[Way, ...] = ("personal", "shared", "merged", "strangers")
 Arrays: TypeAlias = Mapping[str, NDArray[np.generic]]
 CHECKPOINTS = (0, 5, 10, 20, 50, 100, 200)
 """After so many requests a newcomer's student is asked what it was never taught."""
-PROBED = ("n", "exact", "node_f1", "tools", "n_convention", "exact_convention")
+PROBED = (
+    *("n", "exact", "node_f1", "tools", "n_convention", "exact_convention", "n_unplanned", "exact_unplanned"),
+    *("n_common", "exact_common", "node_f1_common", "tools_common"),
+)
+"""`convention`: resting on the owner's own; `unplanned`: to ask or to refuse is right; `common`: all else, what others
+may know as well."""
 CHUNK = 24
 """Edges of a part."""
 _A_CYCLE = len(OWNERS)
@@ -115,8 +122,18 @@ def parts_of(settings: Settings, way: Way) -> tuple[Part, ...]:
 class Ground:
     """Personas and their texts as numbers, made once for each process."""
 
-    def __init__(self, personas: Mapping[str, Persona], texts: Texts, settings: Settings) -> None:
-        self.personas, self.texts, self.settings = personas, texts, settings
+    def __init__(
+        self,
+        personas: Mapping[str, Persona],
+        texts: Texts,
+        settings: Settings,
+        shipped: Sequence[Demonstration],
+    ) -> None:
+        """
+        Args:
+            shipped: Demonstrations that everybody has, part of every prior.
+        """
+        self.personas, self.texts, self.settings, self.shipped = personas, texts, settings, shipped
 
     def life(self, edge: int) -> Iterator[Asked]:
         owner = owner_of(edge, self.settings.habit)
@@ -172,25 +189,23 @@ def _alone(part: Part, ground: Ground, folder: Path) -> Arrays:
     sums = np.zeros((len(part.edges), n_days, len(STRATA), 2, len(MEASURES)))
     probed = np.full((len(part.edges), len(CHECKPOINTS), len(PROBED)), np.nan)
     learnt: list[tuple[int, int, str]] = []
-    priors = _Priors(ground, folder) if part.way != "personal" else None
+    shapes: dict[str, int] = {}
+    fetched = np.zeros(len(part.edges), dtype=np.int64)
+    priors = _Priors(ground, folder, part.way) if part.way != "personal" else None
     chosen = set(probed_edges(settings))
     for k, edge in enumerate(part.edges):
         owner, life = owner_of(edge, settings.habit), list(ground.life(edge))
         device = device_of(edge)
         without = owner.persona if part.way == "strangers" else ""
-        prior = priors.of(device, without) if priors else None
-        pupil = Pupil(ground.texts, device, prior)
+        heads = priors.heads(device, without) if priors else None
+        pupil = Pupil(ground.texts, device, heads, priors.guide(edge, without) if priors else None)
+        fetched[k] = priors.n_bytes(without) if priors else 0
         rng = np.random.Generator(np.random.PCG64([settings.habit.seed, edge, 3]))
         watch = _Watch(ground, edge, probed[k]) if edge in chosen else None
         counts = live(life, pupil, settings.cloud, Wire(), rng, n_days, watch)
         sums[k] = counts.sums
         if part.way == "personal":
-            learnt += [(edge, row, " ".join(sequence)) for row, sequence in pupil.history]
-    if priors:
-        sizes = {device.name: priors.size_bytes(device) for device in {device_of(edge) for edge in part.edges}}
-        fetched = np.array([sizes[device_of(edge).name] for edge in part.edges])
-    else:
-        fetched = np.zeros(len(part.edges), dtype=np.int64)
+            learnt += [(edge, row, shape) for row, shape in pupil.history]
     found: dict[str, NDArray[np.generic]] = {
         "fetched_bytes": fetched,
         "edges": np.array(part.edges),
@@ -201,7 +216,8 @@ def _alone(part: Part, ground: Ground, folder: Path) -> Arrays:
         found |= {
             "learnt_edge": np.array([one[0] for one in learnt], dtype=np.int32),
             "learnt_row": np.array([one[1] for one in learnt], dtype=np.int32),
-            "learnt_tools": np.array([one[2] for one in learnt], dtype=np.str_),
+            "learnt_shape": np.array([shapes.setdefault(one[2], len(shapes)) for one in learnt], dtype=np.int32),
+            "shapes": np.array(list(shapes), dtype=np.str_),
         }
     return found
 
@@ -220,66 +236,103 @@ class _Watch:
 
 def probe(probes: Sequence[Asked], pupil: Pupil) -> list[float]:
     """`PROBED` of a student's own plans."""
-    found = np.zeros(len(PROBED))
+    found = dict.fromkeys(PROBED, 0.0)
     for asked in probes:
         best = pupil.propose(asked)
         own = judged(best.plan if best else None, asked)
-        found[:4] += (1, own.exact, own.node_f1, own.tools)
-        found[4:] += (asked.is_convention, asked.is_convention and own.exact)
-    return [float(value) for value in found]
+        sort = "unplanned" if asked.plan is None else "convention" if asked.is_convention else "common"
+        measured = {"n": 1.0, "exact": own.exact, "node_f1": own.node_f1, "tools": own.tools}
+        for name, value in measured.items():
+            found[name] += value
+            if f"{name}_{sort}" in found:
+                found[f"{name}_{sort}"] += value
+    return [float(found[name]) for name in PROBED]
+
+
+class _Learnt:
+    """What the founders were taught, from the parts of `personal`."""
+
+    def __init__(self, ground: Ground, folder: Path) -> None:
+        settings = ground.settings
+        text_at = {row: text for text, row in ground.texts.place.items()}
+        self.rows: list[tuple[int, int, tuple[str, ...]]] = []
+        """Edge, place of the text, tools."""
+        taught: dict[int, list[tuple[str, str]]] = {}
+        for part in parts_of(settings, "personal"):
+            read = np.load(folder / part.name)
+            shapes = [str(one) for one in read["shapes"]]
+            tools = [tuple(str(step[0]) for step in json.loads(shape)) for shape in shapes]
+            for edge, row, k in zip(read["learnt_edge"], read["learnt_row"], read["learnt_shape"], strict=True):
+                if not is_newcomer(int(edge)):
+                    self.rows.append((int(edge), int(row), tools[k]))
+                    taught.setdefault(int(edge), []).append((text_at[int(row)], shapes[k]))
+        self.persona = {edge: owner_of(edge, settings.habit).persona for edge in taught}
+        self.founders = Founders(taught, self.persona)
+
+
+def make_priors(way: Way, ground: Ground, folder: Path, encoder: Encoder, progress: Progress = SILENT) -> None:
+    """Write what the priors of a way say, where `_Priors` looks for it; nothing where it was written before."""
+    path = folder / f"{way}.json"
+    if path.exists() or way not in ("merged", "strangers"):
+        return
+    asked: dict[str, set[str]] = {}
+    for part in parts_of(ground.settings, way):
+        for edge in part.edges:
+            persona = owner_of(edge, ground.settings.habit).persona
+            mine = asked.setdefault(persona if way == "strangers" else "", set())
+            mine.update(one.wording.text for one in ground.life(edge))
+            mine.update(sample.request.text for sample in ground.personas[persona].probes)
+    tools = next(iter(ground.personas.values())).world.specs
+    texts = {without: sorted(mine) for without, mine in asked.items()}
+    write_likely(path, _Learnt(ground, folder).founders, ground.shipped, encoder, tools, texts, progress)
 
 
 class _Priors:
     """Priors of the founders, made from what they learnt; a student that begins with one gets a copy."""
 
-    def __init__(self, ground: Ground, folder: Path) -> None:
+    def __init__(self, ground: Ground, folder: Path, way: Way) -> None:
         self._ground = ground
-        self._made: dict[tuple[str, str], Prior] = {}
-        parts = [np.load(folder / part.name) for part in parts_of(ground.settings, "personal")]
-        self._learnt = [
-            (int(edge), int(row), str(tools))
-            for part in parts
-            for edge, row, tools in zip(part["learnt_edge"], part["learnt_row"], part["learnt_tools"], strict=True)
-            if not is_newcomer(int(edge))
-        ]
+        self._made: dict[tuple[str, str], Heads] = {}
+        self._learnt = _Learnt(ground, folder)
+        self._said = json.loads((folder / f"{way}.json").read_text())
+        self._arguments = Arguments(ground.shipped)
 
-    def of(self, device: Device, without: str) -> Prior:
+    def heads(self, device: Device, without: str) -> Heads:
+        """Over the device's own features, of all founders but those of a persona."""
         if (device.name, without) not in self._made:
             if len(self._made) > 3:  # each holds two large matrices
                 self._made.clear()
-            self._made[device.name, without] = self._make(device, without)
+            persona = self._learnt.persona
+            mine = [(row, tools) for edge, row, tools in self._learnt.rows if persona[edge] != without]
+            self._made[device.name, without] = heads_of(mine, self._ground.texts, device)
         return copy.deepcopy(self._made[device.name, without])
 
-    def size_bytes(self, device: Device) -> int:
-        """Of the file of what was merged for a device."""
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "prior.npz"
-            self.of(device, "").heads.save(path)
-            return path.stat().st_size
+    def guide(self, edge: int, without: str) -> Guide:
+        specs = self._ground.personas[owner_of(edge, self._ground.settings.habit).persona].world.specs
+        offered = self._ground.tools(edge)
+        tools = {name: spec for name, spec in specs.items() if name in offered}
+        return Guide(self._said[without]["likely"], self._arguments, tools)
 
-    def _make(self, device: Device, without: str) -> Prior:
-        habit = self._ground.settings.habit
-        persona = {edge: owner_of(edge, habit).persona for edge in {edge for edge, *_ in self._learnt}}
-        mine = [one for one in self._learnt if persona[one[0]] != without]
-        return prior_of([(row, tuple(tools.split())) for _, row, tools in mine], self._ground.texts, device)
+    def n_bytes(self, without: str) -> int:
+        """Of the prior as it is fetched."""
+        return int(self._said[without]["n_bytes"])
 
 
 PRIOR_WEIGHT = 300.0
 """Demonstrations that a prior counts for beside one's own: it is decayed to that."""
 
 
-def prior_of(learnt: Sequence[tuple[int, tuple[str, ...]]], texts: Texts, device: Device) -> Prior:
+def heads_of(learnt: Sequence[tuple[int, tuple[str, ...]]], texts: Texts, device: Device) -> Heads:
     """What merging the statistics of all that learnt this gives, to the bit."""
     features = texts.features[device.name]
-    prior = Prior(blank_heads(texts, device))
+    heads = blank_heads(texts, device)
     for start in range(0, len(learnt), 512):
         some = learnt[start : start + 512]
-        prior.heads.learn(np.asarray(features[[row for row, _ in some]]), [targets_of(tools) for _, tools in some])
-    prior.sequences.update(tools for _, tools in learnt)
-    if prior.heads.weight_seen > PRIOR_WEIGHT:
-        prior.heads.decay(PRIOR_WEIGHT / prior.heads.weight_seen)
-    prior.heads.settle()
-    return prior
+        heads.learn(np.asarray(features[[row for row, _ in some]]), [targets_of(tools) for _, tools in some])
+    if heads.weight_seen > PRIOR_WEIGHT:
+        heads.decay(PRIOR_WEIGHT / heads.weight_seen)
+    heads.settle()
+    return heads
 
 
 # ── One student for all ───────────────────────────────────────────────────────────────────────────────────

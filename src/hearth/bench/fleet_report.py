@@ -143,12 +143,18 @@ def _by(one: Lived, names: Sequence[str]) -> dict[str, Json]:
 
 
 def _probed(row: Floats) -> dict[str, Json]:
-    n, n_convention = row[PROBED.index("n")], row[PROBED.index("n_convention")]
-    found: dict[str, Json] = {"n": int(n)}
+    """Shares of what was never taught: of all, of what rests on a convention, of what is to be asked back or refused,
+    and of what is left, which others may know as well."""
+    of = dict(zip(PROBED, row.tolist(), strict=True))
+    found: dict[str, Json] = {"n": int(of["n"])}
     for name in ("exact", "node_f1", "tools"):
-        found[name] = round(float(row[PROBED.index(name)] / n), 5)
-    right = row[PROBED.index("exact_convention")]
-    found["exact_convention"] = round(float(right / n_convention), 5) if n_convention else None
+        found[name] = round(of[name] / of["n"], 5)
+    for sort in ("convention", "unplanned", "common"):
+        n = of[f"n_{sort}"]
+        found[f"n_{sort}"] = int(n)
+        for name in ("exact", "node_f1", "tools"):
+            if f"{name}_{sort}" in of:
+                found[f"{name}_{sort}"] = round(of[f"{name}_{sort}"] / n, 5) if n else None
     return found
 
 
@@ -211,6 +217,26 @@ def _newcomers(blank: Lived, begun: Lived) -> dict[str, Json]:
     for name, rows in (("blank_after_200", mine[whole, at_200]), ("blank_after_20", mine[whole, at_20]),
                        ("begun_after_20", theirs[whole, at_20]), ("begun_after_0", theirs[whole, 0])):  # fmt: skip
         found[name] = _probed(rows.sum(axis=0))
+    found["begun_after_20_less_blank_after_200"] = _apart(theirs[whole, at_20], mine[whole, at_200])
+    return found
+
+
+def _apart(begun: Floats, blank: Floats, n_draws: int = 1_000) -> dict[str, Json]:
+    """Differences of shares; the intervals are of 95 % over edges drawn again."""
+    rng = np.random.Generator(np.random.PCG64(0))
+    drawn = rng.integers(0, len(begun), size=(n_draws, len(begun)))
+    found: dict[str, Json] = {}
+    for name in ("exact", "node_f1", "tools", "exact_common", "node_f1_common", "tools_common", "exact_convention"):
+        sort = name.rpartition("_")[2]
+        places = PROBED.index(name), PROBED.index(f"n_{sort}" if sort in ("common", "convention") else "n")
+
+        def rate(rows: Floats, at: tuple[int, int] = places) -> Floats:
+            return np.asarray(rows[..., at[0]] / np.maximum(rows[..., at[1]], 1))
+
+        apart = rate(begun[drawn].sum(axis=1)) - rate(blank[drawn].sum(axis=1))
+        low, high = np.quantile(apart, [0.025, 0.975])
+        whole = float(rate(begun.sum(axis=0)) - rate(blank.sum(axis=0)))
+        found[name] = [round(value, 5) for value in (whole, float(low), float(high))]
     return found
 
 
