@@ -456,7 +456,8 @@ class Edge(_Table):
     share: tuple[Shared, ...] = ()
     """What `hearth edge sync` sends without asking you: masked `demonstrations`, `statistics` of the student."""
     take: tuple[Taken, ...] = ()
-    """What `hearth edge sync` fetches: the merged `prior`, an `adapter`. It is applied by `hearth learn` alone."""
+    """What `hearth edge sync` fetches: the merged `prior`, an `adapter`. You take it: `hearth learn prior`, `hearth
+    adapters take`."""
     answers: bool = Field(default=False, strict=True)
     """Questions of general knowledge that no tool serves are asked of the cloud: masked, and without what tells of
     health. What it proposes is joined here with what is held true of you."""

@@ -42,6 +42,8 @@ MAX_TEXT = 8_000
 MAX_BATCH = 256
 MAX_TOKENS = 100_000_000
 """Of one answer: a budget counts them."""
+MAX_ADAPTER_BYTES = 100_000_000
+"""A service offers none that is larger, and an edge takes none."""
 MAX_COUNT = 2**53
 """Whole numbers up to here are the same in every JSON and fit every database."""
 
@@ -83,7 +85,7 @@ class Hello(Message):
     public_key: str
     """Ed25519, base64 of 32 bytes; what manifests are signed with."""
     features: tuple[str, ...] = ()
-    """What this service offers: `plans`, `answers`, `statistics`, `prior`, `tasks`, `demonstrations`."""
+    """What this service offers: `plans`, `answers`, `statistics`, `prior`, `adapter`, `tasks`, `demonstrations`."""
 
 
 # ── Teaching ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -218,13 +220,13 @@ class Pointer(Message):
 
 
 class Manifest(Message):
-    """`GET /v1/prior` (and adapters): what may be fetched at `/v1/blobs/SHA256`, signed."""
+    """`GET /v1/prior`, `GET /v1/adapter`: what may be fetched at `/v1/blobs/SHA256`, signed."""
 
     kind: Literal["prior", "adapter"]
     sha256: Sha256
     n_bytes: Annotated[int, Field(ge=1, le=MAX_COUNT)]
     fingerprint: Annotated[str, Field(max_length=200)]
-    """Of the features it fits; an edge with others leaves it alone."""
+    """Of the features, or for an adapter the model, that it fits; an edge with others leaves it alone."""
     n_edges: Annotated[int, Field(ge=0, le=MAX_COUNT)] = 0
     n_demonstrations: Annotated[int, Field(ge=0, le=MAX_COUNT)] = 0
     epsilon: Annotated[float, Field(ge=0)] | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 import os
@@ -10,17 +11,21 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import httpx
 import pytest
 
 from hearth import wire
 from hearth.cli.root import run
+from hearth.cloud.offering import newest
 from hearth.cloud.settings import CloudSettings, parse_cloud_settings, read_cloud_settings
 from hearth.cloud.signing import make_key, read_key
 from hearth.cloud.storage import Storage
 from hearth.errors import ConfigError
+from tests.unit.test_adapter_archive import RECORD, written
 
 LINE = {"id": "d1", "user_request": "lamp on", "task_nodes": [{"task": "lamp_on", "arguments": []}]}
 
@@ -249,3 +254,36 @@ def test_a_port_that_is_taken(service: Path, capsys: pytest.CaptureFixture[str])
     with socket.create_server(("127.0.0.1", 0)) as taken:
         assert hearth(service, "serve", "--port", str(taken.getsockname()[1])) == 78
     assert "another host or port" in capsys.readouterr().err
+
+
+# ── What it is known by, what it offers ───────────────────────────────────────────────────────────────────
+
+
+def test_an_adapter_is_offered_signed_and_numbered(service: Path, tmp_path: Path) -> None:
+    adapter = written(tmp_path / "adapter")
+    assert hearth(service, "offer", str(adapter), "--profile", "small") == 0
+    assert hearth(service, "offer", str(adapter)) == 0
+    settings = read_cloud_settings(service)
+    key = read_key(settings.path(settings.service.key_file)).public_key().public_bytes_raw()
+    with Storage.open(settings.database_url()) as storage:
+        found = {profile: newest(storage, "adapter", profile) for profile in get_args(wire.Profile)}
+    manifests = {name: wire.read(wire.Manifest, (said or "").encode()) for name, said in found.items()}
+    assert {name: one.serial for name, one in manifests.items()} == {"small": 2, "medium": 1, "large": 1}
+    for name, one in manifests.items():
+        one.check(base64.b64encode(key).decode())
+        assert (one.kind, one.fingerprint) == ("adapter", f"lora {'b' * 64} {name}")
+
+
+def test_what_is_no_adapter_is_not_offered(service: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "empty").mkdir()
+    whole = written(tmp_path / "whole", replace(RECORD, method="full"))
+    for folder, said in (
+        (tmp_path / "empty", "record.json"),
+        (tmp_path / "none", "record.json"),
+        (whole, "whole model"),
+    ):
+        assert hearth(service, "offer", str(folder)) == 78
+        assert said in capsys.readouterr().err
+    assert hearth(service, "offer", str(whole), "--profile", "huge") == 2
+    with Storage.open(read_cloud_settings(service).database_url()) as storage:
+        assert newest(storage, "adapter", "large") is None

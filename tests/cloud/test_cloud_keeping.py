@@ -181,3 +181,17 @@ def test_only_what_is_offered_may_be_fetched(serve: Serve) -> None:
             assert client.get(f"/v1/blobs/{sha256}", headers={"range": "bytes=1-"}).status_code == 404
     with served.client() as client:
         assert client.get(f"/v1/blobs/{made[4].sha256}").status_code == 401
+
+
+def test_an_adapter_is_told_by_profile_to_who_has_a_token(serve: Serve) -> None:
+    served = serve()
+    made = offers(served.storage, b"adapter", "adapter", "small")
+    with served.client(served.token()) as client:
+        assert client.get("/v1/adapter?profile=small").content == made.model_dump_json().encode()
+        for profile, status, said in (("large", 404, "no_adapter"), ("", 404, "no_adapter"), ("huge", 422, "shape")):
+            answer = client.get("/v1/adapter", params={"profile": profile} if profile else {})
+            assert (answer.status_code, code(answer)) == (status, said)
+        assert "adapter" in client.get("/v1/hello").json()["features"]
+        assert client.get("/v1/prior?profile=small").status_code == 404
+    with served.client() as client:
+        assert client.get("/v1/adapter?profile=small").status_code == 401

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import datetime as dt
+import hashlib
 import json
 import shutil
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from tests.cloud.conftest import Clock, Served, serving
 from tests.e2e.conftest import Hearth
+from tests.unit.test_adapter_archive import written
 
 from hearth import cli, wire
+from hearth.cloud.offering import offer
 from hearth.cloud.settings import CloudSettings
 from hearth.cloud.storage import Storage
 from hearth.edge.joining import fingerprint
 from hearth.edge.link import Link
 from hearth.errors import LinkError
 from hearth.guard.egress import Egress
+from hearth.learn.adapter_archive import fingerprint_of, pack
 from hearth.store import Store
 
 PLAN = {
@@ -195,6 +200,42 @@ def test_watching_sends_what_comes_until_it_is_stopped(
     assert watched.code == 130
     assert "1 delivered." in watched.out
     assert all(45 <= wait_s <= 55 for wait_s in waits)
+
+
+# ── An adapter of the service's ───────────────────────────────────────────────────────────────────────────
+
+
+def test_an_adapter_is_fetched_when_the_owner_says_so_and_taken_by_nobody_else(
+    hearth: Hearth, home: Path, cloud: Served, tmp_path: Path
+) -> None:
+    hearth("edge", "join", cloud.url, cloud.token(), "--yes")
+    data, record = pack(written(tmp_path / "made"))
+    for profile in get_args(wire.Profile):
+        model = fingerprint_of(record, profile)
+        offer(cloud.storage, cloud.cloud.key, "adapter", profile, data, fingerprint=model)
+
+    def fetched(*arguments: str) -> tuple[int, dict[str, str]]:
+        done = hearth("edge", "sync", "--json", *arguments)
+        return done.code, {one["kind"]: one["fault"] or one["sha256"] for one in json.loads(done.out)["fetched"]}
+
+    assert fetched() == (0, {})
+    code, said = fetched("--take", "adapter")
+    assert (code, 'kind = "huggingface"' in said["adapter"]) == (6, True)
+    assert hearth("adapters", "take", "--base", str(home)).code == 4  # none was fetched
+    (home / "models" / "tiny").mkdir(parents=True)
+    with (home / "hearth.toml").open("a") as settings:
+        settings.write('\n[models.language]\nkind = "huggingface"\npath = "models/tiny"\n')
+    assert fetched("--take", "adapter") == (0, {"adapter": hashlib.sha256(data).hexdigest()})
+    assert "hearth adapters take" in hearth("edge", "sync", "--take", "adapter").out
+    assert "hearth adapters take" in hearth("edge", "status").out
+    assert json.loads(hearth("adapters", "list", "--json").out) == []
+
+    other = hearth("adapters", "take")
+    assert (other.code, "which" in other.err and "--base" in other.err) == (78, True), other.err
+    (file,) = (home / "edge" / "taken").iterdir()
+    file.write_bytes(data[:-1] + b"x")
+    assert "is not what was fetched" in hearth("adapters", "take").err
+    assert json.loads(hearth("adapters", "list", "--json").out) == []
 
 
 # ── Versions, with the real service ───────────────────────────────────────────────────────────────────────

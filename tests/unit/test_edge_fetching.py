@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from tests.small_cloud import AWAY, LOST, TOKEN, URL, DoorTo, SmallCloud
 
 from hearth.edge import joining
-from hearth.edge.fetching import MAX_BLOB_BYTES, Taken, fetch, folder, taken
+from hearth.edge.fetching import MAX_BYTES, Taken, TakenKind, fetch, folder, taken
 from hearth.edge.link import Link
 from hearth.errors import LinkError, StoreFullError, WireError
 from hearth.store import Store
@@ -52,9 +52,9 @@ class Home:
         self.cloud = SmallCloud()
         joining.join(store, path, URL, "small", self.cloud.public_key, "edge-1", TOKEN, FIXED_NOW)
 
-    def fetch(self, most_bytes: int = MAX_BLOB_BYTES) -> Taken | None:
+    def fetch(self, most_bytes: int | None = None, kind: TakenKind = "prior") -> Taken | None:
         link = Link(URL, DoorTo(self.cloud), lambda: TOKEN, "edge-1")
-        return fetch(link, self.store, self.path, "prior", self.cloud.public_key, lambda: FIXED_NOW, most_bytes)
+        return fetch(link, self.store, self.path, kind, self.cloud.public_key, lambda: FIXED_NOW, most_bytes, "small")
 
     def files(self) -> list[str]:
         return sorted(one.name for one in folder(self.path).iterdir()) if folder(self.path).exists() else []
@@ -142,7 +142,7 @@ def test_another_key_is_not_believed(edge: Home) -> None:
 def test_another_kind_is_not_taken_for_it(edge: Home) -> None:
     edge.cloud.offer("adapter", DATA)
     edge.cloud.manifests["prior"] = edge.cloud.manifests["adapter"]
-    with pytest.raises(WireError, match="a prior was asked for and a adapter was offered"):
+    with pytest.raises(WireError, match="asked for was: prior, offered was: adapter"):
         edge.fetch()
 
 
@@ -190,6 +190,40 @@ def test_what_is_too_large_stays_there(edge: Home) -> None:
     with pytest.raises(WireError, match="at most 1,000 are taken"):
         edge.fetch(most_bytes=1000)
     assert len(edge.cloud.requests) == 1
+
+
+@pytest.mark.parametrize("kind", ["prior", "adapter"])
+def test_a_kind_has_its_own_bound_and_the_profile_is_asked_for(edge: Home, kind: TakenKind) -> None:
+    edge.cloud.offer(kind, DATA)
+    said = edge.cloud.manifests[kind]
+    edge.cloud.manifests[kind] = said.model_copy(update={"n_bytes": MAX_BYTES[kind] + 1}).signed(edge.cloud.key)
+    with pytest.raises(WireError, match=f"at most {MAX_BYTES[kind]:,} are taken"):
+        edge.fetch(kind=kind)
+    edge.cloud.manifests[kind] = said
+    assert edge.fetch(kind=kind) is not None
+    assert edge.cloud.requests[0].url.query == b"profile=small"
+    assert MAX_BYTES["adapter"] < MAX_BYTES["prior"]
+
+
+def test_an_adapter_is_numbered_apart_from_priors_and_never_older(edge: Home) -> None:
+    edge.cloud.offer("prior", DATA, 7)
+    edge.fetch()
+    first = edge.cloud.offer("adapter", DATA[:1000], 2)
+    assert edge.fetch(kind="adapter") is not None
+    for serial in (1, 2):
+        edge.cloud.offer("adapter", DATA[:500], serial)
+        with pytest.raises(WireError, match="an older one is not taken"):
+            edge.fetch(kind="adapter")
+    kept = taken(edge.store, edge.path, "adapter")
+    assert kept is not None
+    assert kept.manifest.sha256 == first.sha256
+    assert len(edge.files()) == 2
+
+
+def test_a_prior_is_not_taken_for_an_adapter(edge: Home) -> None:
+    edge.cloud.manifests["adapter"] = edge.cloud.offer("prior", DATA)
+    with pytest.raises(WireError, match="asked for was: adapter, offered was: prior"):
+        edge.fetch(kind="adapter")
 
 
 def test_a_full_disk_leaves_the_one_before(edge: Home, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -161,6 +161,57 @@ def move(
     return _said(made, as_json)
 
 
+@adapters.command()
+@click.argument("file", required=False, type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--base", type=click.Path(path_type=Path), help="Folder of its model (default: [models.language] path).")
+@click.option("--tools", "tools_file", type=click.Path(path_type=Path), help="Tools the plans may use: tool_desc.json.")
+@state_option
+@as_json
+@click.pass_obj
+def take(
+    invocation: Invocation,
+    file: Path | None,
+    base: Path | None,
+    tools_file: Path | None,
+    state_folder: Path | None,
+    as_json: bool,
+) -> int:
+    """Take the adapter that `hearth edge sync` fetched, or the packed one in FILE, as a version of this home.
+
+    It must have been made on the same model, and is in use only if the gate finds that it plans what was taught here no
+    worse. `hearth adapters rollback` goes back.
+    """
+    folder = folder_of(invocation, state_folder)
+    chosen = base or _own_model(invocation)
+    with opened_state(folder, tools_file=tools_file) as (state, _):
+        source = file if file is not None else _fetched(state, folder)
+        made = _adapters(folder).take(source, chosen, _usable(state), state.tools)
+    return _said(made, as_json)
+
+
+def _own_model(invocation: Invocation) -> Path:
+    """Raises: ConfigError: The home names no local model."""
+    from hearth import config
+
+    chosen = config.read_settings(invocation.home / "hearth.toml").models.language
+    if chosen is None or chosen.kind != "huggingface":
+        raise errors.ConfigError(
+            'no local model is named; an adapter goes on one: write kind = "huggingface" and path under '
+            "[models.language] of hearth.toml, or give --base"
+        )
+    return invocation.home / Path(chosen.path).expanduser()
+
+
+def _fetched(state: State, folder: Path) -> Path:
+    """Raises: NotFound: None was fetched. WireError: It is not what was fetched."""
+    from hearth.edge.fetching import taken
+
+    found = taken(state.store, folder, "adapter")
+    if found is None:
+        raise errors.NotFound("no adapter was fetched yet; `hearth edge sync --take adapter` does, or name a file")
+    return found.path
+
+
 def _adapters(folder: Path) -> Adapters:
     from hearth.learn.adapters import Adapters
     from hearth.models.configured import ADAPTERS

@@ -22,6 +22,7 @@ from hearth.terminal import clean
 if TYPE_CHECKING:
     from hearth.cloud.settings import CloudSettings
     from hearth.cloud.storage import Storage
+    from hearth.wire import Profile
 
 INSTALL_COMMAND = "pip install 'hearth-agent[cloud]'"
 _FEATURE = "the cloud service"
@@ -287,6 +288,42 @@ def revoke(folder: Path, name: str) -> None:
     with _opened(read_cloud_settings(folder)) as storage:
         n = storage.revoke(name)
     click.echo(f"{n} token{'s' if n != 1 else ''} of {name} revoked.")
+
+
+@cloud.command()
+@click.argument("adapter", type=click.Path(path_type=Path, file_okay=False))
+@click.option(
+    "--profile",
+    "profiles",
+    multiple=True,
+    type=click.Choice(["small", "medium", "large"]),
+    help="Of which devices (default: all).",
+)
+@click.pass_obj
+def offer(folder: Path, adapter: Path, profiles: tuple[Profile, ...]) -> None:
+    """Offer the language ADAPTER (a folder of `hearth adapters`) to devices, signed.
+
+    It takes the place of the one before; a device that goes on with an older one is offered this at its next sync, and
+    takes it only where its owner says so. To go back, offer the older one again.
+    """
+    _needs_extra()
+    from typing import get_args
+
+    from hearth.cloud import offering
+    from hearth.cloud.settings import read_cloud_settings
+    from hearth.cloud.signing import read_key
+    from hearth.learn.adapter_archive import fingerprint_of, pack
+    from hearth.wire import Profile
+
+    settings = read_cloud_settings(folder)
+    key = read_key(settings.path(settings.service.key_file))
+    data, record = pack(adapter)
+    with _opened(settings) as storage:
+        for profile in dict.fromkeys(profiles or get_args(Profile)):
+            fingerprint = fingerprint_of(record, profile)
+            made = offering.offer(storage, key, "adapter", profile, data, fingerprint=fingerprint)
+            click.echo(f"Offered to {profile}: number {made.serial}, {made.n_bytes:,} bytes, {made.sha256[:12]}…")
+    click.echo(f"It is for the model {clean(record.base)} (SHA-256 {record.base_sha256[:12]}…) alone.")
 
 
 @cloud.command()

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from hearth.store import Store
 
 _KINDS_OF: dict[str, Kind] = {"demonstrations": "demonstration", "statistics": "statistics"}
+_APPLIES = {"prior": "hearth learn prior", "adapter": "hearth adapters take"}
+"""Who takes what was fetched."""
 _EVERY_S = 300.0
 
 
@@ -119,7 +121,8 @@ def status(invocation: Invocation, as_json: bool) -> int:
     for what, why, n, at in dropped:
         click.echo(f"  dropped        {n} of {what}, {why}, last {at}")
     for row in rows:
-        click.echo(f"  fetched        {row['kind']} {row['serial']}, {row['at']}; applied by `hearth learn` alone")
+        how = _APPLIES[row["kind"]]
+        click.echo(f"  fetched        {row['kind']} {row['serial']}, {row['at']}; taken by `{how}` alone")
     return 0
 
 
@@ -272,6 +275,11 @@ def _fetched(
     found = []
     for kind in dict.fromkeys(kinds):
         fault, sha256 = "", ""
+        model = settings.models.language
+        if kind == "adapter" and (model is None or model.kind != "huggingface"):
+            fault = 'no model is here that an adapter goes on: kind = "huggingface" under [models.language]'
+            found.append({"kind": kind, "sha256": "", "fault": fault})
+            continue
         try:
             taken = fetch(
                 *(link, store, home, kind, joined.public_key, lambda: now_of(settings)),  # type: ignore[arg-type]
@@ -300,7 +308,7 @@ def _show_turn(turn: Turn, n_waiting: int, n_dropped: int, fetched: list[dict[st
         click.echo(f"  {kind} waits: {clean(short(reason, 300))}", err=True)
     for one in fetched:
         outcome = one["fault"] or (
-            f"{one['sha256'][:12]}… lies here; `hearth learn` applies it" if one["sha256"] else "none yet"
+            f"{one['sha256'][:12]}… lies here; `{_APPLIES[one['kind']]}` takes it" if one["sha256"] else "none yet"
         )
         click.echo(f"  {one['kind']}: {clean(short(outcome, 300))}")
 

@@ -40,7 +40,7 @@ _WHAT_LEAVES = {
 @click.option(
     "--share", multiple=True, type=click.Choice(["demonstrations", "statistics"]), help="Send these without asking."
 )
-@click.option("--take", multiple=True, type=click.Choice(["prior", "adapter"]), help="Fetch these; `learn` applies.")
+@click.option("--take", multiple=True, type=click.Choice(["prior", "adapter"]), help="Fetch these; you take them.")
 @click.option("--yes", is_flag=True, help="Agree to the key that is shown and to reaching the host.")
 @as_json
 @click.pass_obj

@@ -13,6 +13,7 @@ import os
 import re
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
+from typing import Any, get_args
 
 import httpx
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -29,7 +30,7 @@ from hearth.cloud.gate import POINTERS, Gate, check_only_agent, passed
 from hearth.cloud.limits import Quotas
 from hearth.cloud.logs import Log
 from hearth.cloud.numbers import Numbers
-from hearth.cloud.serving import PROBLEMS, Cloud, cloud_of, headers, key_of, read, takes, told
+from hearth.cloud.serving import PROBLEMS, Cloud, cloud_of, headers, key_of, profile_of, read, takes, told
 from hearth.cloud.settings import CloudSettings
 from hearth.cloud.signing import read_key
 from hearth.cloud.storage import Storage
@@ -60,9 +61,11 @@ from hearth.wire import (
     AnswerGiven,
     DemonstrationsSent,
     Hello,
+    Manifest,
     PlanAsked,
     PlanGiven,
     Problem,
+    Profile,
     Receipt,
     TasksGiven,
 )
@@ -73,7 +76,8 @@ _ANSWERS_KEPT_DAYS = 2
 """Receipts of demonstrations alone are kept, 0.2 kB each: plans and answers are made again, and what was taken is known
 by its own id for ever. A device tries again within the hour; one that was off for longer is told `known`."""
 _COUNTS_KEPT_DAYS = 30
-_BLOB_PIECE_BYTES = 1_000_000
+_BLOB_PIECE_BYTES = 4_000_000
+"""SQLite reads a blob from its beginning for each."""
 _POINTED = ("demonstration", "statistics", "question")
 """Kinds of messages that a pointer may name; any other is counted as `other`."""
 
@@ -203,7 +207,7 @@ def features(cloud: Cloud) -> tuple[str, ...]:
     found += ["demonstrations", "tasks"]
     if cloud.settings.statistics.mode != "off":
         found += ["statistics", "prior"]
-    return tuple(found)
+    return (*found, "adapter")
 
 
 # ── Routes ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -303,6 +307,22 @@ def _edge_routes() -> APIRouter:
         """Tasks that enough edges share."""
         cloud = cloud_of(request)
         return told(await run_in_threadpool(knowledge.tasks, cloud.storage, cloud.settings.tasks.k))
+
+    profiles: dict[str, Any] = {"name": "profile", "in": "query", "required": False}
+
+    @routes.get(
+        "/adapter",
+        response_model=Manifest,
+        responses={404: {"model": Problem}},
+        openapi_extra={"parameters": [*own, profiles | {"schema": {"enum": list(get_args(Profile))}}]},
+    )
+    async def adapter(request: Request) -> Response:
+        """The newest adapter for a device profile, signed; its bytes are at `/v1/blobs/SHA256`."""
+        storage = cloud_of(request).storage
+        found = await run_in_threadpool(offering.newest, storage, "adapter", profile_of(request))
+        if found is None:
+            raise Fault(404, "no_adapter", "no adapter is offered for that profile")
+        return Response(found, media_type=JSON)
 
     @routes.get(
         "/blobs/{sha256}",
@@ -483,7 +503,7 @@ def _answering(settings: CloudSettings, environ: Mapping[str, str]) -> Answering
 def _encoder(environ: Mapping[str, str]) -> Encoder:
     from hearth.models.encoder import MiniLMEncoder  # a service without a teacher waits for none
 
-    return MiniLMEncoder.open(cache_folder(environ))
+    return MiniLMEncoder.open(cache_folder(environ), n_threads=1)  # teachers read in threads of their own
 
 
 def _model(base_url: str, name: str, key_env: str, timeout_s: float, environ: Mapping[str, str]) -> LanguageModel:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
@@ -81,6 +81,16 @@ def headers(*more: str) -> list[dict[str, Any]]:
     version: dict[str, Any] = {"type": "integer", "minimum": wire.OLDEST, "maximum": wire.VERSION}
     found = [{"name": wire.PROTOCOL_HEADER, "in": "header", "required": True, "schema": version}]
     return found + [{"name": name, "in": "header", "required": False, "schema": {"type": "string"}} for name in more]
+
+
+def profile_of(request: Request) -> wire.Profile:
+    """Of which device profile something is asked; the largest where it is not said. Raises: Fault: 422."""
+    said = request.query_params.get("profile", "large")
+    for profile in get_args(wire.Profile):
+        if said == profile:
+            found: wire.Profile = profile
+            return found
+    raise Fault(422, "shape", f"{said[:40]!r} is no profile; expected one of {', '.join(get_args(wire.Profile))}")
 
 
 def told(message: wire.Message) -> Response:

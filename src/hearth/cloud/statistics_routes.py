@@ -14,7 +14,7 @@ from hearth.cloud.faults import JSON, Fault
 from hearth.cloud.gate import check_only_agent, passed
 from hearth.cloud.public import Public
 from hearth.cloud.publishing import Desk
-from hearth.cloud.serving import PROBLEMS, Cloud, cloud_of, headers, key_of, read, takes, told
+from hearth.cloud.serving import PROBLEMS, Cloud, cloud_of, headers, key_of, profile_of, read, takes, told
 from hearth.config import cache_folder
 from hearth.errors import HearthError, StatisticsError
 from hearth.wire import (
@@ -96,9 +96,7 @@ def _add_plain(routes: APIRouter, own: list[dict[str, Any]], with_key: list[dict
     )
     async def prior(request: Request) -> Response:
         """The newest prior for a device profile, signed; its bytes are at `/v1/blobs/SHA256`."""
-        profile = request.query_params.get("profile", "large")
-        if profile not in get_args(Profile):
-            raise Fault(422, "shape", f"{profile!r} is no profile; expected one of {', '.join(get_args(Profile))}")
+        profile = profile_of(request)
         found = await _at_desk(request, lambda desk: desk.prior(profile))
         if found is None:
             raise Fault(404, "no_prior", "no prior was made yet: too few devices gave statistics")

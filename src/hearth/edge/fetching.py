@@ -1,8 +1,8 @@
 """What the cloud offers, pulled by its hash and believed only when signed by the key this device joined with.
 
 A manifest says what there is (`prior`, `adapter`); the bytes come from `/v1/blobs/SHA256`, carried on where they were
-cut off. They lie under `edge/taken/` of the home and are applied by nobody but the owner's `hearth learn`, behind its
-gate; nothing is ever pushed.
+cut off. They lie under `edge/taken/` of the home and are applied by nobody but the owner's `hearth learn prior` and
+`hearth adapters take`, behind their gate; nothing is ever pushed.
 
 Covered: another size, another hash, another signature, a manifest that is older than one taken before (also one that
 is signed: an old one played again), a kill at any moment (a half file is carried on or thrown away), a full disk, more
@@ -17,7 +17,7 @@ import datetime as dt
 import errno
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -28,7 +28,7 @@ from hearth.errors import LinkError, StoreFullError, WireError
 from hearth.store import Store
 
 TakenKind = Literal["prior", "adapter"]
-MAX_BLOB_BYTES = 2_000_000_000
+MAX_BYTES: Mapping[TakenKind, int] = {"prior": 2_000_000_000, "adapter": wire.MAX_ADAPTER_BYTES}
 _PIECE_BYTES = 1 << 20
 
 
@@ -64,23 +64,26 @@ def fetch(
     kind: TakenKind,
     public_key: str,
     clock: Callable[[], dt.datetime],
-    most_bytes: int = MAX_BLOB_BYTES,
+    most_bytes: int | None = None,
     profile: str = "",
 ) -> Taken | None:
     """Fetch what there is of this kind, if it is newer than what lies here; None where the cloud has none.
 
     Called again after it was cut off, it carries on where it stopped.
 
+    Args:
+        most_bytes: More are not taken; left out: `MAX_BYTES`.
+        profile: Of this device; the service's own choice when left out.
     Raises:
         LinkError: Not reached, or cut off. WireError: Not signed, older than before, or not the bytes that were said;
             what lies here stays. StoreFullError: No space; what lies here stays.
     """
-    manifest = link.manifest(kind, profile if kind == "prior" else "")
+    manifest = link.manifest(kind, profile)
     if manifest is None:
         return None
     manifest.check(public_key)
     if manifest.kind != kind:
-        raise WireError(f"a {kind} was asked for and a {manifest.kind} was offered; nothing was taken")
+        raise WireError(f"asked for was: {kind}, offered was: {manifest.kind}; nothing was taken")
     before = store.query("SELECT serial, sha256, manifest_json FROM edge_taken WHERE kind = ?", (kind,))
     known = (before[0]["serial"], before[0]["sha256"]) if before else (-1, "")
     if (
@@ -93,6 +96,7 @@ def fetch(
             f"the {kind} offered has the number {manifest.serial}, and number {known[0]} was taken before; an older "
             "one is not taken; ask the service's keeper"
         )
+    most_bytes = MAX_BYTES[kind] if most_bytes is None else most_bytes
     if manifest.n_bytes > most_bytes:
         raise WireError(f"the {kind} has {manifest.n_bytes:,} bytes, at most {most_bytes:,} are taken; it stays there")
     path = folder(home) / manifest.sha256

@@ -18,11 +18,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from hearth.errors import NotFound, PlannerError, RequestError, StoreError
-from hearth.learn import gate
-from hearth.learn.language import LanguageRecord, distill, move, read_record, write_record
+from hearth.errors import ConfigError, NotFound, PlannerError, RequestError, StoreError
+from hearth.learn import adapter_archive, gate
+from hearth.learn.language import LanguageRecord, distill, folder_sha256, move, read_record, write_record
 from hearth.learn.samples import LanguageOptions
-from hearth.models.huggingface import CURRENT, HuggingFaceModel
+from hearth.models.huggingface import CURRENT, HuggingFaceModel, check_speaks_alike
 from hearth.planning.compact import CompactPlanner
 from hearth.protocols import GrammarModel
 from hearth.types import Context, Demonstration, Plan, Request, ToolSpec
@@ -137,6 +137,34 @@ class Adapters:
         made = self._next()
         move(old.folder, base, buffer, tools, self._of(made), progress=progress)
         return self._judged(made, held, tasks, tools, self.current(), base)
+
+    def take(self, file: Path, base: Path, buffer: Sequence[Demonstration], tools: Mapping[str, ToolSpec]) -> Distilled:
+        """Make a version of a packed adapter that was made elsewhere on the same model, and judge it by `buffer`.
+
+        Raises:
+            ConfigError: It is none, was made on another model, or speaks in another form. MissingExtraError.
+            PlannerError: It wrote not a single plan. StoreFullError. Nothing is left of it then.
+        """
+        record = adapter_archive.read_packed(file)
+        if not base.is_dir() or folder_sha256(base) != record.base_sha256:
+            raise ConfigError(
+                f"the adapter was made on the model {record.base[:100]!r} (SHA-256 {record.base_sha256[:12]}…), which "
+                f"{str(base)!r} is not; name the folder of that model with --base"
+            )
+        now = self.current()
+        known = _by_id(buffer)
+        tasks = tasks_of(known.values(), tools)
+        unseen = known.keys() - (now.record.seen if now else frozenset()) or known.keys()
+        able = {name: [id for id in ids if id in unseen] for name, ids in tasks.items()}
+        held = [known[id] for id in sorted(gate.choose(able, min(N_HELD, len(unseen))))]
+        number = self._next()
+        adapter_archive.unpack(file, self._of(number), str(base))
+        try:
+            check_speaks_alike(self._of(number), base)
+            return self._judged(number, held, tasks, tools, now, base)
+        except BaseException:
+            shutil.rmtree(self._of(number))
+            raise
 
     def _judged(
         self,

@@ -356,6 +356,23 @@ def load_tokenizer(where: str | Path) -> Any:
     return tokenizer
 
 
+def check_speaks_alike(adapter: Path, base: Path) -> None:
+    """Whether an adapter of another's brings its model's own chat form: a form is a program of a kind.
+
+    Raises:
+        ConfigError: It brings another. MissingExtraError.
+    """
+    if not (adapter / "tokenizer.json").exists():
+        return
+    try:
+        import transformers  # noqa: F401  told of here
+    except ImportError:
+        raise MissingExtraError("a local transformers model", EXTRA) from None
+    forms = [getattr(load_tokenizer(where), "chat_template", None) for where in (adapter, base)]
+    if forms[0] != forms[1]:
+        raise ConfigError("the adapter brings a chat form of its own, which its model has not; it was not taken")
+
+
 _LOCAL: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
 
 
