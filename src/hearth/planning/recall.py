@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearth.errors import PlanError
+from hearth.planning.again import N_NEAR, SaidAgain, names_a_record, said_again
 from hearth.planning.binding import Unit
 from hearth.planning.check import check_plan
 from hearth.planning.choosing import Ballot
@@ -28,21 +29,18 @@ from hearth.planning.proposing import Part, Proposal, joined, rests_on_unserved,
 from hearth.planning.questions import question_about
 from hearth.planning.readable import why_unreadable
 from hearth.planning.remembered import Remembered
+from hearth.planning.repeating import rarity_of
 from hearth.planning.slots import clauses, find_slots
 from hearth.protocols import Encoder
 from hearth.store import Store
 from hearth.types import (
-    TYPE_NAMES,
-    Argument,
     Context,
     Demonstration,
     Effect,
     Offer,
     Plan,
-    Ref,
     Refusal,
     Request,
-    Step,
     ToolSpec,
 )
 
@@ -77,6 +75,7 @@ class RecallPlanner:
         self._manners = Manners(self._remembered)
         self._usable: tuple[int, NDArray[np.bool_]] | None = None
         self._conventions: tuple[int, Offered, Conventions] | None = None
+        self._rarity: Mapping[str, float] | None = None
 
     # ── Memory ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -108,6 +107,7 @@ class RecallPlanner:
             return Refusal("unreadable", reason, planner=self.name)
         if not tools:
             return Refusal("out_of_scope", "I can't do that: no tools are installed.", planner=self.name)
+        self._manners.forget(self._remembered.refresh())
         known = self._meant(request, context, tools)
         return known if known is not None else self._recalled(request, context, tools)
 
@@ -125,13 +125,33 @@ class RecallPlanner:
             return Refusal("unreadable", "The request holds no words; say what you would like done.", planner=self.name)
         forms = self._remembered.likeness.of_requests([text] * len(units), [unit.tokens for unit in units])
         ballot = Ballot(self._remembered, offered, self._usable_rows(offered), forms)
+        again = self._again(request, forms[0], context, tools)
+        if again is not None and again.is_whole and not again.is_exchanged:
+            return self._repeated(again)
         proposal = Proposal(ballot, units, offered, manners, self._remembered.likeness)
-        return self._answered(proposal.parts(), offered)
+        answer = self._answered(proposal.parts(), offered)
+        return self._repeated(again) if again is not None and _bears_out(answer, again) else answer
+
+    def _again(
+        self, request: Request, form: NDArray[np.float32], context: Context, tools: Mapping[str, ToolSpec]
+    ) -> SaidAgain | None:
+        """What the owner was given for this request before; None for one about a record of the last answer."""
+        near = [] if request.record is not None else self._remembered.near(request.text, form, OWNERS, N_NEAR)
+        if not near:
+            return None
+        if self._rarity is None:
+            self._rarity = rarity_of(self._remembered.requests_beside(OWNERS))
+        return said_again(request, form, near, self._rarity, _without_things(context), tools)
+
+    def _repeated(self, again: SaidAgain) -> Plan | Refusal:
+        if again.plan.steps:
+            return replace(again.plan, planner=self.name)
+        return Refusal("out_of_scope", _CANNOT, planner=OWNERS_WORD)
 
     def _meant(self, request: Request, context: Context, tools: Mapping[str, ToolSpec]) -> Plan | None:
         """What the owner taught these words to stand for, with what else is asked for beside them."""
         found = self._own_words(tools).meant(request.text, request.now)
-        if found is None or any(_names_a_record(step, tools) for step in found.plan.steps):
+        if found is None or any(names_a_record(step, tools) for step in found.plan.steps):
             return None  # the record of that day: "cancel the second one" means another today
         steps = tuple(replace(step, text=step.text or request.text) for step in found.plan.steps)
         plan = Plan(steps, confidence=CONFIDENCE, planner=self.name, rests_on=(found.id,))
@@ -227,19 +247,12 @@ def _one_after_another(first: Plan, second: Plan) -> Plan:
     return replace(first, steps=steps, rests_on=rests_on, confidence=min(first.confidence, second.confidence))
 
 
-def _names_a_record(step: Step, tools: Mapping[str, ToolSpec]) -> bool:
-    """Whether a value written out is the id of one record, or decides where something goes."""
-    spec = tools.get(step.tool)
-    return spec is None or any(
-        (p.is_sink or p.type.removeprefix("list[").removesuffix("]") not in TYPE_NAMES)
-        and any(not isinstance(one, Ref) for one in _items(step.arguments.get(p.name)))
-        for p in spec.parameters
-        if p.name in step.arguments
-    )
-
-
-def _items(value: Argument) -> list[Argument]:
-    return value if isinstance(value, list) else [value]
+def _bears_out(answer: Plan | Refusal, again: SaidAgain) -> bool:
+    """Whether what was thought of for a request speaks for the plan of one like it: the same is to be done; or nothing
+    was thought of, and only values differ."""
+    if isinstance(answer, Plan):
+        return sorted(step.tool for step in answer.steps) == sorted(step.tool for step in again.plan.steps)
+    return again.is_whole and answer.planner != OWNERS_WORD and answer.kind != "needs"
 
 
 def _without_things(context: Context) -> Context:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearth.plan_format import plan_from_json, plan_to_json
+from hearth.planning.alongside import POLITE, words_of
 from hearth.planning.leaning import Leaning
 from hearth.planning.lessons import (
     LESSON_VERSION,
@@ -76,6 +77,9 @@ class Remembered:
         self._by_tool: dict[str, list[int]] | None = None
         self._by_words: dict[int, list[int]] | None = None
         self._leaning: Leaning | None = None
+        self._by_text: dict[int, dict[str, None]] | None = None
+        self._whole: tuple[tuple[str, ...], NDArray[np.int64]] | None = None
+        """Sources and the rows of their whole requests."""
         probe = np.round(encoder.encode([_PROBE])[0], 1).astype(np.int8).tobytes()
         self.fingerprint = zlib.crc32(" ".join(all_concepts()).encode(), zlib.crc32(probe))
         self.is_long = np.zeros(0, dtype=np.bool_)
@@ -84,7 +88,9 @@ class Remembered:
         """Per row, whether it uses the result of another clause."""
         self.n_changes = 0
         """Grows with every change, so that what was derived can be made anew."""
+        self._version = 0
         if store is not None:
+            self._version = self._version_of(store)
             self._load(store)
 
     def __len__(self) -> int:
@@ -137,6 +143,8 @@ class Remembered:
             self._sources[id] = fresh[id].source
             self.rows += _rows(id, many)
             self._lessons[id] = many
+            if self._by_text is not None:
+                self._by_text.setdefault(said_as(fresh[id].request), {})[id] = None
         self._lean(range(n_before, len(self.rows)), 1)
         self._changed()
         return tools.union(*(row.tools for row in self.rows[n_before:]))
@@ -164,6 +172,9 @@ class Remembered:
         kept = [index for index, row in enumerate(self.rows) if row.id not in gone]
         self._matrix = np.ascontiguousarray(self._matrix[kept])
         self.rows = [self.rows[index] for index in kept]
+        for same in (self._by_text or {}).values():
+            for id in gone & same.keys():
+                del same[id]
         for id in gone:
             self._sources.pop(id, None)
             self._texts.pop(id, None)
@@ -174,6 +185,7 @@ class Remembered:
         self._by_leaf = None
         self._by_tool = None
         self._by_words = None
+        self._whole = None
         self.is_long = np.array([row.is_long for row in self.rows], dtype=np.bool_)
         self.refers = np.array([row.has_outside for row in self.rows], dtype=np.bool_)
         self.n_changes += 1
@@ -185,12 +197,39 @@ class Remembered:
         header = _HEADER.pack(LESSON_VERSION, self.fingerprint, len(lessons), len(names))
         return header + names + forms.astype(np.float16).tobytes()
 
-    def _load(self, store: Store) -> None:
-        """Read forms and tool names; demonstrations explained by an older Hearth or encoder are explained anew."""
+    def refresh(self) -> set[str]:
+        """Take up what another process taught or forgot meanwhile; the tools that it was about."""
+        if self._store is None or (version := self._version_of(self._store)) == self._version:
+            return set()
+        self._version = version
+        there = {row[0] for row in self._store.query("SELECT id FROM demonstration")}
+        tools = self._drop([id for id in self._sources if id not in there])
+        new = sorted(there - self._sources.keys())
+        n_before = len(self.rows)
+        for start in range(0, len(new), 400):
+            self._load(self._store, new[start : start + 400])
+        if tools or new:
+            self._lean(range(n_before, len(self.rows)), 1)
+            self._by_text = None
+            self._changed()
+        return tools.union(*(row.tools for row in self.rows[n_before:]))
+
+    def _version_of(self, store: Store) -> int:
+        """Changes when another connection writes."""
+        return int(store.query("PRAGMA data_version")[0][0])
+
+    def _load(self, store: Store, ids: Sequence[str] = ()) -> None:
+        """Read forms and tool names, of some or all; demonstrations explained by an older Hearth or encoder are
+        explained anew."""
         forms: list[bytes] = []
         stale: list[str] = []
         width = self.likeness.dim * 2
-        for id, source, blob in store.query("SELECT id, source, vector FROM demonstration ORDER BY rowid"):
+        marks = ",".join("?" * len(ids))
+        chosen = f" WHERE id IN ({marks})" if ids else ""
+        for id, source, blob in store.query(
+            f"SELECT id, source, vector FROM demonstration{chosen} ORDER BY rowid",  # noqa: S608 - question marks only
+            tuple(ids),
+        ):
             rows = self._unpacked(id, blob, width)
             if rows is None:
                 stale.append(id)
@@ -199,7 +238,9 @@ class Remembered:
             self.rows += rows
             forms.append(blob[-len(rows) * width :])
         packed = np.frombuffer(b"".join(forms), dtype=np.float16).reshape(-1, self.likeness.dim)
-        self._matrix = packed.astype(np.float32)
+        self._matrix = (
+            np.vstack([self._matrix, packed.astype(np.float32)]) if len(self._matrix) else packed.astype("f4")
+        )
         self._changed()
         for start in range(0, len(stale), 200):
             self.add(self._as_written(id) for id in stale[start : start + 200])
@@ -270,24 +311,51 @@ class Remembered:
         """Where a demonstration came from; empty when it is not remembered."""
         return self._sources.get(id, "")
 
+    def near(
+        self, text: str, form: NDArray[np.float32], sources: Collection[str], n: int
+    ) -> list[tuple[Demonstration, NDArray[np.float32]]]:
+        """The `n` demonstrations from some sources whose forms are likest a request's, and the newest in its very words
+        (a form is without what was said), oldest first, with their own forms."""
+        if self._whole is None or self._whole[0] != tuple(sources):
+            own = [k for k, row in enumerate(self.rows) if not row.number and self.source_of(row.id) in sources]
+            self._whole = (tuple(sources), np.array(own, dtype=np.int64))
+        places = self._whole[1]
+        likeness = (self._matrix @ form)[places]
+        in_these_words = self._in_words().get(said_as(text), {})
+        same = [k for k in places.tolist() if self.rows[k].id in in_these_words]
+        chosen = sorted({*places[np.argsort(-likeness, kind="stable")[:n]].tolist(), *same[-1:]})
+        known = {one.id: one for one in self._demonstrations([self.rows[k].id for k in chosen])}
+        return [(known[self.rows[k].id], self._matrix[k]) for k in chosen if self.rows[k].id in known]
+
+    def _in_words(self) -> dict[int, dict[str, None]]:
+        """Ids by the words of their requests; made at first need, then kept up."""
+        if self._by_text is None:
+            self._by_text = {}
+            said: Iterable[tuple[str, str]] = ((id, text) for id, (text, *_) in self._texts.items())
+            if self._store is not None:
+                said = ((row[0], row[1]) for row in self._store.query("SELECT id, request FROM demonstration"))
+            for id, text in said:
+                self._by_text.setdefault(said_as(text), {})[id] = None
+        return self._by_text
+
     def taught(self, sources: Collection[str]) -> list[Demonstration]:
         """The demonstrations from some sources, oldest first."""
+        return self._demonstrations([id for id, source in self._sources.items() if source in sources])
+
+    def _demonstrations(self, ids: Sequence[str]) -> list[Demonstration]:
+        """As they were written down, in the order of `ids`; those that another process forgot are left out."""
         if self._store is None:
-            found = [(id, *self._texts[id]) for id, source in self._sources.items() if source in sources]
+            found = {id: self._texts[id] for id in ids if id in self._texts}
         else:
-            marks = ",".join("?" * len(sources))
-            found = [
-                tuple(row)
-                for row in self._store.query(
-                    f"SELECT id, request, plan_json, now FROM demonstration WHERE source IN ({marks}) ORDER BY rowid",  # noqa: S608 - question marks only
-                    tuple(sources),
-                )
-            ]
+            found = {}
+            for start in range(0, len(ids), 400):
+                some = ids[start : start + 400]
+                marks = ",".join("?" * len(some))
+                query = f"SELECT id, request, plan_json, now FROM demonstration WHERE id IN ({marks})"  # noqa: S608 - question marks only
+                found |= {row[0]: (row[1], row[2], row[3]) for row in self._store.query(query, tuple(some))}
         return [
-            Demonstration(
-                id, request, plan_from_json(json.loads(plan)), source=self._sources.get(id, ""), now=_moment(now)
-            )
-            for id, request, plan, now in found
+            Demonstration(id, request, plan_from_json(json.loads(plan)), source=self.source_of(id), now=_moment(now))
+            for id, (request, plan, now) in ((id, found[id]) for id in ids if id in found)
         ]
 
     def requests_beside(self, sources: Collection[str]) -> list[str]:
@@ -412,6 +480,11 @@ def _rows(id: str, lessons: Sequence[Lesson]) -> list[Row]:
 def reads_as(words: Sequence[str]) -> int:
     """Hash of a request's form."""
     return zlib.crc32("\0".join(words).encode("utf-8", "surrogatepass"))
+
+
+def said_as(text: str) -> int:
+    """Hash of a request's words, the polite ones left out."""
+    return zlib.crc32(" ".join(word for word in words_of(text)[0] if word not in POLITE).encode("utf-8", "replace"))
 
 
 def _name_of(row: Row) -> str:

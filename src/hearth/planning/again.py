@@ -1,0 +1,238 @@
+"""A request that the owner made before, in the same words or nearly: the plan that was right then, read for today.
+
+`planning.repeating` finds the demonstration and says how sure it is; here its plan is made to fit: times that were said
+are read anew from the request's own words, other moments move by the days in between, and every value that the request
+says must have come into the plan. Where anything is left over, nothing is proposed, and the request is thought about.
+
+Covered: what was taught, with other politeness, order or spelling, another quotation, name or number in it, another
+day. Not covered: requests that deny, ask about or limit what was taught ("don't …", "did you …", "… but not …"), plans
+with the id of one record in them or with an address written out: these are always thought about.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hearth.errors import PlanError
+from hearth.planning.alongside import POLITE, Said, words_of
+from hearth.planning.check import check_plan
+from hearth.planning.repeating import SIGNS, Repeat, Repeats, exchanged, moved, values_of
+from hearth.planning.slots import Slot, find_slots
+from hearth.planning.templates import is_moment
+from hearth.types import TYPE_NAMES, Argument, Context, Demonstration, Plan, Ref, Request, Step, ToolSpec
+
+SURE, SURE_WHOLE = 0.8, 0.5
+"""As sure as that a repeated plan must be, and one of a request in the very words: on lives of a pilot fleet .998 of
+such plans are right, and more than half of what owners ask is so sure."""
+N_NEAR = 12
+"""So many demonstrations are laid beside a request."""
+_TURNS = frozenset(
+    re.findall(
+        r"\w+",
+        "not no don dont never without except but unless instead cancel stop undo which whose did does has have had is "
+        "are was were on off up down in out open opens close shut lock unlock start begin end send sends draft add "
+        "remove delete more less all none first last next before after left right high low higher lower brighter "
+        "dimmer darker louder quieter softer warmer cooler colder",
+    )
+)
+"""A word that turns a request round: said now and not when it was taught, or the other way about."""
+_QUESTIONS = frozenset(("what", "when", "who", "why", "how", "where"))
+"""These, too, at the beginning."""
+_IDLE = POLITE | frozenset(
+    re.findall(
+        r"\w+",
+        "a an the my our your this that it its i and so well oh ah now then just again quickly when think cheers there "
+        "s m",
+    )
+)
+"""Words that change nothing when they are added or left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class SaidAgain:
+    """What a request asks for that was made before."""
+
+    plan: Plan
+    """Without steps: the owner taught that nothing is to be done."""
+    is_exchanged: bool
+    """Whether a value stands in the place of another; times and quotations do without being anything else."""
+    is_whole: bool
+    """Whether every word of either was in the other, but for idle ones, times and values."""
+
+
+def said_again(
+    request: Request,
+    form: NDArray[np.float32],
+    near: Sequence[tuple[Demonstration, NDArray[np.float32]]],
+    rarity: Mapping[str, float],
+    context: Context,
+    tools: Mapping[str, ToolSpec],
+) -> SaidAgain | None:
+    """The plan that was taught for a request like this one, when it is surely meant.
+
+    Args:
+        form: The request's.
+        near: The owner's demonstrations likest it, oldest first, each with its form.
+        rarity: How much words tell (`repeating.rarity_of`).
+    """
+    taught = _newest_of_each(near)
+    repeats = Repeats(rarity, len(form))
+    likeness = []
+    for one, its_form in taught.values():
+        repeats.add(one, its_form)
+        likeness.append(1.0 if _telling(one.request) == _telling(request.text) else float(its_form @ form))
+    cosines = np.array(likeness, dtype=np.float32)  # forms are without what was said: those of the same words differ
+    best = next(iter(repeats.propose(request.text, form, request.now, cosines=cosines)), None)
+    if best is None or best.sureness < SURE_WHOLE:
+        return None
+    one = next(one for one, _ in taught.values() if one.id == best.id)
+    if _is_turned(one.request, request.text) or any(names_a_record(step, tools) for step in best.plan.steps):
+        return None
+    then = find_slots(one.request, one.now or request.now, context)
+    now = find_slots(request.text, request.now, context)
+    plan = _read_anew(best, one, request, then, now)
+    if plan is None or not _is_accounted(then, now, one.plan, plan):
+        return None
+    left = _left_over(one.request, request.text, then, now)
+    is_exchanged = bool(left & _words_in(one.plan, plan))
+    is_whole = not left - _words_in(one.plan, plan)
+    if best.sureness < SURE and (is_exchanged or not is_whole):
+        return None
+    if not plan.steps:
+        return SaidAgain(Plan((), rests_on=(one.id,)), is_exchanged, is_whole) if is_whole else None
+    is_new = bool(best.signs[SIGNS.index("exchanged")])
+    steps = tuple(replace(step, text=request.text) if is_new else step for step in plan.steps)
+    try:
+        whole = check_plan(Plan(steps, confidence=round(best.sureness, 4), rests_on=(one.id,)), tools)
+    except PlanError:  # its tools are not there, or what was said is no value of theirs
+        return None
+    return SaidAgain(whole, is_exchanged, is_whole)
+
+
+def _telling(text: str) -> list[str]:
+    return [word for word in words_of(text)[0] if word not in POLITE]
+
+
+def _newest_of_each(
+    near: Sequence[tuple[Demonstration, NDArray[np.float32]]],
+) -> dict[tuple[str, ...], tuple[Demonstration, NDArray[np.float32]]]:
+    """Of demonstrations in the very same words the newest: a correction stands."""
+    found: dict[tuple[str, ...], tuple[Demonstration, NDArray[np.float32]]] = {}
+    for one in near:
+        words = words_of(one[0].request)[0]
+        found.pop(words, None)
+        found[words] = one
+    return found
+
+
+def _is_turned(taught: str, said: str) -> bool:
+    then, now = words_of(taught)[0], words_of(said)[0]
+    first = [next((word for word in words if word not in POLITE), "") for words in (then, now)]
+    asks = (first[0] in _QUESTIONS) != (first[1] in _QUESTIONS)
+    return asks or bool((set(then) ^ set(now)) & _TURNS)
+
+
+def names_a_record(step: Step, tools: Mapping[str, ToolSpec]) -> bool:
+    """Whether a value written out is the id of one record, or decides where something goes."""
+    spec = tools.get(step.tool)
+    return spec is None or any(
+        (p.is_sink or p.type.removeprefix("list[").removesuffix("]") not in TYPE_NAMES)
+        and any(not isinstance(one, Ref) for one in _items(step.arguments.get(p.name)))
+        for p in spec.parameters
+        if p.name in step.arguments
+    )
+
+
+def _items(value: Argument) -> list[Argument]:
+    return value if isinstance(value, list) else [value]
+
+
+# ── Values that are said ──────────────────────────────────────────────────────────────────────────────────
+
+
+def _left_over(taught: str, said: str, then: Sequence[Slot], now: Sequence[Slot]) -> set[str]:
+    """Words of either request that the other has not: idle words, times and quotations left out."""
+    pairs = Said(said, lambda _: 1.0).paired(words_of(taught)[0])
+    left: set[str] = set()
+    for text, slots, known in ((taught, then, pairs.keys()), (said, now, set(pairs.values()))):
+        spans = [(slot.start, slot.end) for slot in slots if slot.kind in ("time", "quoted")]
+        for k, (word, (start, end)) in enumerate(zip(*words_of(text), strict=True)):
+            if k not in known and not any(a <= start and end <= b for a, b in spans):
+                left.add(word)
+    return left - _IDLE
+
+
+def _read_anew(
+    best: Repeat, taught: Demonstration, request: Request, then: Sequence[Slot], now: Sequence[Slot]
+) -> Plan | None:
+    """The plan with its times as the request says them; None where they cannot be told."""
+    if taught.now is None and any(is_moment(value) for value in values_of(taught.plan)):
+        return None
+    times, others = ([slot for slot in slots if slot.kind == "time"] for slots in (then, now))
+    changes: dict[str, str] = {}
+    for place, slot in enumerate(times):
+        for name, value in _moments_in(slot, taught.plan):
+            said = others[place].views.get(name) if len(times) == len(others) else None
+            if not isinstance(said, str):
+                return None
+            changes[_after_moving(value, taught, request)] = _like(value, said)
+    return exchanged(best.plan, lambda value: changes.get(value, value) if isinstance(value, str) else value)
+
+
+def _moments_in(slot: Slot, plan: Plan) -> Iterator[tuple[str, str]]:
+    """The views of a time that are moments of a plan: name and value in the plan."""
+    for value in values_of(plan):
+        if isinstance(value, str) and is_moment(value):
+            names = [n for n, view in slot.views.items() if isinstance(view, str) and view[:16] == value[:16]]
+            if names:
+                yield names[0], value
+
+
+def _after_moving(value: str, taught: Demonstration, request: Request) -> str:
+    """What a taught moment has become in a repeated plan."""
+    if taught.now is None:
+        return value
+    step = moved(Plan((Step("", {"at": value}),)), taught.now, request.now).steps[0]
+    return str(step.arguments["at"])
+
+
+def _like(value: str, said: str) -> str:
+    """A moment written as another is: a day alone, or a day with its time."""
+    return said[:10] if len(value) == 10 else said
+
+
+def _is_accounted(then: Sequence[Slot], now: Sequence[Slot], taught: Plan, plan: Plan) -> bool:
+    """Whether each value that is said now was said when it was taught, or has come into the plan; and the other way."""
+    same = {_words(slot) for slot in then} & {_words(slot) for slot in now}
+    before, after = _written(taught), _written(plan)
+
+    def is_left(slot: Slot, holds: Plan, written: Sequence[str]) -> bool:
+        return not (any(_moments_in(slot, holds)) if slot.kind == "time" else _stands_in(slot, written))
+
+    if any(is_left(slot, plan, after) for slot in now if _words(slot) not in same):
+        return False
+    gone = [slot for slot in then if _words(slot) not in same]
+    return not any(is_left(s, taught, before) or (s.kind != "time" and _stands_in(s, after)) for s in gone)
+
+
+def _words(slot: Slot) -> tuple[str, ...]:
+    return slot.kind, *words_of(slot.text)[0]
+
+
+def _written(plan: Plan) -> list[str]:
+    """The words of a plan's values, a space on either side of each."""
+    return [f" {' '.join(words_of(str(v))[0])} " for v in values_of(plan) if not isinstance(v, bool)]
+
+
+def _words_in(*plans: Plan) -> set[str]:
+    return {word for plan in plans for value in _written(plan) for word in value.split()}
+
+
+def _stands_in(slot: Slot, written: Sequence[str]) -> bool:
+    said = f" {' '.join(words_of(str(slot.views.get('text', slot.text)))[0])} "
+    return any(said in value or (value in said and value.strip()) for value in written)

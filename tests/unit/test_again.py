@@ -1,0 +1,228 @@
+"""What was asked for before is done again: read for today, and only where nothing else is said."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hearth.agent import shipped_demonstrations
+from hearth.models.encoder import MiniLMEncoder
+from hearth.planning.again import said_again
+from hearth.planning.recall import OWNERS_WORD, RecallPlanner
+from hearth.registry import load_tools
+from hearth.store import Store
+from hearth.types import Argument, Context, Demonstration, Plan, Record, Ref, Refusal, Request, Step, ToolSpec
+
+ZONE = dt.timezone(dt.timedelta(hours=1))
+MONDAY = dt.datetime(2026, 11, 16, 9, 30, tzinfo=ZONE)
+
+
+@pytest.fixture(scope="module")
+def tools() -> Mapping[str, ToolSpec]:
+    return load_tools(None).specs
+
+
+@pytest.fixture(scope="module")
+def encoder() -> MiniLMEncoder:
+    return MiniLMEncoder.open()
+
+
+def planned(*steps: tuple[str, dict[str, Argument]]) -> Plan:
+    return Plan(tuple(Step(tool, arguments) for tool, arguments in steps))
+
+
+MAIL = planned(
+    ("find_contact", {"name": "Hugh"}),
+    ("find_files", {"query": "storyboard"}),
+    ("find_files", {"query": "outline"}),
+    (
+        "draft_mail",
+        {
+            "to": [Ref(0, ("email",))],
+            "text": "need new batteries",
+            "attachments": [Ref(1, ("path",)), Ref(2, ("path",))],
+        },
+    ),
+    ("send_mail", {"draft": Ref(3, ("id",))}),
+)
+MAIL_SAID = 'hugh was promised the storyboard & the outline. one mail, both atatched: "need new batteries". go'
+BINS = planned(("add_reminder", {"text": "take the bins out", "at": "2026-11-20T09:00:00+01:00"}))
+BINS_SAID = "remind me on friday to take the bins out"
+LIGHT = planned(("turn_on", {"device": "kitchen light"}))
+LIGHT_SAID = "the kitchen light on and then we cook, it is dark here"
+
+
+@pytest.fixture(scope="module")
+def shipped(encoder: MiniLMEncoder) -> RecallPlanner:
+    planner = RecallPlanner(encoder)
+    planner.add(shipped_demonstrations())
+    return planner
+
+
+Taught = Callable[..., RecallPlanner]
+
+
+@pytest.fixture
+def taught(shipped: RecallPlanner) -> Iterator[Taught]:
+    """Teaches what is given to the planner that knows what is shipped; forgotten when the test ends."""
+
+    def teach(*demonstrations: tuple[str, Plan], source: str = "owner") -> RecallPlanner:
+        for k, (text, plan) in enumerate(demonstrations):
+            shipped.add([Demonstration(f"own {k}", text, plan, source=source, now=MONDAY + dt.timedelta(minutes=k))])
+        return shipped
+
+    yield teach
+    shipped.remove(*(f"own {k}" for k in range(5)))
+
+
+def asked(
+    planner: RecallPlanner, text: str, tools: Mapping[str, ToolSpec], days: int = 1, record: Record | None = None
+) -> Plan | Refusal:
+    return planner.plan(
+        Request(text, MONDAY + dt.timedelta(days=days), "r", record=record), Context(country="DE"), tools
+    )
+
+
+def called(answer: Plan | Refusal) -> list[tuple[str, dict[str, Argument]]]:
+    return [(step.tool, dict(step.arguments)) for step in answer.steps] if isinstance(answer, Plan) else []
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        MAIL_SAID,
+        MAIL_SAID.replace("&", "and"),
+        f"please {MAIL_SAID}",
+        MAIL_SAID.replace("promised", "promisd"),
+        MAIL_SAID.upper(),
+    ],
+)
+def test_a_long_request_in_the_same_words_gets_the_same_plan(
+    taught: Taught, tools: Mapping[str, ToolSpec], said: str
+) -> None:
+    assert called(asked(taught((MAIL_SAID, MAIL)), said, tools)) == called(MAIL)
+
+
+def test_another_quotation_stands_in_the_place_of_the_taught_one(taught: Taught, tools: Mapping[str, ToolSpec]) -> None:
+    answer = asked(taught((MAIL_SAID, MAIL)), MAIL_SAID.replace("need new batteries", "a warm coat"), tools)
+    assert called(answer)[3][1]["text"] == "a warm coat"
+    assert [tool for tool, _ in called(answer)] == [step.tool for step in MAIL.steps]
+    assert isinstance(answer, Plan)
+    assert all("new batteries" not in step.text for step in answer.steps)
+
+
+@pytest.mark.parametrize(
+    ("said", "days", "at"),
+    [
+        (BINS_SAID, 1, "2026-11-20"),  # friday is the same one
+        (BINS_SAID, 8, "2026-11-27"),
+        ("remind me on thursday to take the bins out", 8, "2026-11-26"),
+        ("please remind me tomorrow to take the bins out", 8, "2026-11-25"),
+    ],
+)
+def test_a_day_that_is_said_is_read_anew(
+    taught: Taught, tools: Mapping[str, ToolSpec], said: str, days: int, at: str
+) -> None:
+    ((tool, arguments),) = called(asked(taught((BINS_SAID, BINS)), said, tools, days))
+    assert (tool, arguments["text"], str(arguments["at"])[:10]) == ("add_reminder", "take the bins out", at)
+
+
+def test_a_moment_that_was_not_said_moves_with_the_day(taught: Taught, tools: Mapping[str, ToolSpec]) -> None:
+    pills = planned(("add_reminder", {"text": "pills", "at": "2026-11-16T20:00:00+01:00"}))
+    answer = asked(taught(("the evening pills, as we said on the phone", pills)), "The evening pills, as we said on the phone!", tools, 3)  # fmt: skip
+    assert called(answer) == [("add_reminder", {"text": "pills", "at": "2026-11-19T20:00:00+01:00"})]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        LIGHT_SAID.replace(" on ", " off ", 1),
+        f"don't put {LIGHT_SAID}",
+        f"why is {LIGHT_SAID}",
+        f"{LIGHT_SAID}, at six",
+        LIGHT_SAID.replace("kitchen", "hall").replace("light", "heater"),
+        f"is {LIGHT_SAID}",
+    ],
+)
+def test_what_turns_a_request_round_is_thought_about(taught: Taught, tools: Mapping[str, ToolSpec], said: str) -> None:
+    planner = taught((LIGHT_SAID, LIGHT))
+    assert called(asked(planner, LIGHT_SAID, tools)) == called(LIGHT)  # else the denied rows say nothing
+    assert called(asked(planner, said, tools)) != called(LIGHT)
+
+
+def test_a_length_that_is_said_must_be_the_taught_one(taught: Taught, tools: Mapping[str, ToolSpec]) -> None:
+    said = "the tea clock please, five minutes exactly, as grandmother had it"
+    planner = taught((said, planned(("set_timer", {"length": "PT5M", "text": "tea"}))))
+    assert called(asked(planner, said, tools)) == [("set_timer", {"length": "PT5M", "text": "tea"})]
+    other = called(asked(planner, said.replace("five", "seven"), tools))
+    assert all(arguments.get("length") != "PT5M" for _, arguments in other)
+
+
+def test_the_newest_of_the_same_words_stands(taught: Taught, tools: Mapping[str, ToolSpec]) -> None:
+    other = planned(("turn_on", {"device": "hall light"}))
+    planner = taught((LIGHT_SAID, LIGHT), (f"please {LIGHT_SAID}", LIGHT), (LIGHT_SAID, other))
+    assert called(asked(planner, LIGHT_SAID, tools)) == called(other)
+
+
+def test_that_nothing_is_to_be_done_is_the_owners_word(taught: Taught, tools: Mapping[str, ToolSpec]) -> None:
+    planner = taught(("sing me the long song of the seven cats", Plan(())))
+    answer = asked(planner, "Sing me the long song of the seven cats, please", tools)
+    assert isinstance(answer, Refusal)
+    assert answer.planner == OWNERS_WORD
+
+
+def test_what_others_taught_is_not_repeated_blindly(taught: Taught, tools: Mapping[str, ToolSpec]) -> None:
+    mine = asked(taught((MAIL_SAID, MAIL)), MAIL_SAID, tools)
+    theirs = asked(taught((MAIL_SAID, MAIL), source="shipped"), MAIL_SAID, tools)  # the same id: it takes its place
+    assert isinstance(mine, Plan)
+    assert mine.rests_on == ("own 0",)
+    assert not isinstance(theirs, Plan) or theirs.confidence != mine.confidence
+
+
+@pytest.mark.parametrize(
+    ("plan", "is_repeated"),
+    [
+        (planned(("find_events", {"query": "dentist"}), ("cancel_event", {"event": Ref(0, ("id",))})), True),
+        (planned(("cancel_event", {"event": "event-17"})), False),
+        (planned(("find_contact", {"name": "Hugh"}), ("draft_mail", {"to": [Ref(0, ("email",))], "text": "a"})), True),
+        (planned(("draft_mail", {"to": ["someone@else.example"], "text": "hello"})), False),
+        (planned(("no_such_tool", {})), False),
+        (planned(("set_brightness", {"device": "lamp", "percent": "a lot"})), False),
+    ],
+)
+def test_records_and_addresses_written_out_and_unknown_tools_are_not_repeated(
+    encoder: MiniLMEncoder, tools: Mapping[str, ToolSpec], plan: Plan, is_repeated: bool
+) -> None:
+    said = "do the long thing of last week that we both remember so well"
+    form = np.asarray(encoder.encode([said])[0])
+    known = [(Demonstration("own", said, plan, source="owner", now=MONDAY), form)]
+    again = said_again(Request(said, MONDAY, "r"), form, known, {}, Context(), tools)
+    assert (again is not None) == is_repeated
+
+
+def test_a_request_about_a_record_shown_is_not_an_old_one(taught: Taught, tools: Mapping[str, ToolSpec]) -> None:
+    planner = taught((MAIL_SAID, MAIL))
+    again = asked(planner, MAIL_SAID, tools)
+    answer = asked(planner, MAIL_SAID, tools, record=Record("file", "7"))
+    assert isinstance(again, Plan)
+    assert not isinstance(answer, Plan) or answer.confidence != again.confidence
+
+
+def test_what_another_process_forgets_or_teaches_counts_at_once(
+    encoder: MiniLMEncoder, tools: Mapping[str, ToolSpec], tmp_path: Path
+) -> None:
+    with Store.open(tmp_path / "hearth.db") as mine, Store.open(tmp_path / "hearth.db") as theirs:
+        here, there = RecallPlanner(encoder, mine), RecallPlanner(encoder, theirs)
+        for k in range(2):
+            here.add([Demonstration(f"own {k}", MAIL_SAID, MAIL, source="owner", now=MONDAY)])
+            for one in (here, there):
+                assert called(asked(one, MAIL_SAID, tools)) == called(MAIL)
+                assert one.ids() == (f"own {k}",)
+            there.remove(f"own {k}")
+            for one in (here, there):
+                assert called(asked(one, MAIL_SAID, tools)) == []
+                assert one.ids() == ()
