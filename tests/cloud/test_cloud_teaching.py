@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
@@ -83,6 +84,19 @@ def test_a_student_plans_many_requests_as_it_plans_each() -> None:
     assert together == alone
     assert [tools_of(one) for one in together] == [["lamp_on"], ["find_video"], ["lamp_on"]]
     assert [one.id for one in together] == ["a0", "a1", "a2"]
+
+
+def test_several_threads_plan_as_one_does() -> None:
+    alone, shared = StudentTeacher(student(), Filler(None, None)), StudentTeacher(student(), Filler(None, None))
+    fewer = Toolset("1" * 64, {"lamp_on": TOOLS["lamp_on"]})
+    batches = [
+        [ask(text, f"{k}-{n}", OFFERED if (k + n) % 2 else fewer) for n, text in enumerate(SAID["find_video"])]
+        for k in range(24)
+    ]
+    wanted = [alone.plans(batch) for batch in batches]
+    assert shared.n_threads > 1
+    with ThreadPoolExecutor(shared.n_threads) as pool:
+        assert list(pool.map(shared.plans, batches)) == wanted
 
 
 def test_what_the_student_cannot_fill_is_left_to_the_edge() -> None:

@@ -239,6 +239,15 @@ def test_tokens_do_not_depend_on_company(encoder: MiniLMEncoder) -> None:
         assert np.array_equal(alone.vectors, together.vectors)
 
 
+def test_one_thread_reads_the_same(encoder: MiniLMEncoder, cache: Path) -> None:
+    texts = [f"number {k}: book a table for Anna" + ", please" * (k % 5) for k in range(40)]
+    alone = MiniLMEncoder.open(cache, n_threads=1)
+    for mine, theirs in zip(alone.encode_tokens(texts), encoder.encode_tokens(texts)):
+        assert np.array_equal(mine.vectors, theirs.vectors)
+        assert np.array_equal(mine.spans, theirs.spans)
+    np.testing.assert_allclose(alone.encode(texts), encoder.encode(texts), atol=1e-6)
+
+
 def test_without_the_run_time_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     for name in ("run_time", "encoder"):

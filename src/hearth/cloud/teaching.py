@@ -118,9 +118,12 @@ class Toolsets:
 
 
 class StudentTeacher:
-    """A student of this service, which may be one merged of many edges'. It reads and ranks many requests together."""
+    """A student of this service, which may be one merged of many edges'. It reads and ranks many requests together.
 
-    n_threads = 1
+    Reading leaves the interpreter to others, ranking does not: so while one thread ranks, the other reads.
+    """
+
+    n_threads = 2
     gains_by_batches = True
 
     def __init__(self, student: Student, filler: Filler | None, name: str = Student.name) -> None:
@@ -132,6 +135,8 @@ class StudentTeacher:
         self.name = name
         self._student = student
         self._filler = filler
+        self._ranking = threading.Lock()
+        """Students are not made for several threads; reading alone is."""
         self._offerings: OrderedDict[str, Student] = OrderedDict()
         self._vectors: OrderedDict[str, FloatRows] = OrderedDict()
 
@@ -154,8 +159,9 @@ class StudentTeacher:
         rows = [row for mine in groups.values() for row in mine]
         readings = dict(zip(rows, self._student.read([asked[row].request.text for row in rows])))
         for mine in groups.values():
-            student = self._offering(asked[mine[0]].offered)
-            rankings = student.rank_readings([readings[row] for row in mine])
+            with self._ranking:
+                student = self._offering(asked[mine[0]].offered)
+                rankings = student.rank_readings([readings[row] for row in mine])
             for row, ranking in zip(mine, rankings):
                 found[row] = self._given(asked[row], ranking)
         return [found[row] for row in range(len(asked))]
@@ -206,7 +212,7 @@ class MergedTeacher:
     """A student of the newest prior that was made of edges' statistics. It is taken up while it serves on: the next one
     is solved in a thread of its own."""
 
-    n_threads = 1
+    n_threads = StudentTeacher.n_threads
     gains_by_batches = True
 
     def __init__(
@@ -220,6 +226,7 @@ class MergedTeacher:
         self._storage, self._encoder, self._profile, self._filler = storage, encoder, profile, filler
         self._monotonic = monotonic
         self._teacher: StudentTeacher | None = None
+        self._taking_up = threading.Lock()
         self._digest = ""
         self._next: Future[StudentTeacher | None] | None = self._solving()
         self._look_at = monotonic() + _LOOK_S
@@ -231,16 +238,22 @@ class MergedTeacher:
 
     def plans(self, asked: Sequence[Asked]) -> list[PlanGiven]:
         """See `Planning`. Raises: StoreError."""
-        if self._next is None and self._monotonic() >= self._look_at:
-            self._look_at = self._monotonic() + _LOOK_S
-            self._next = self._solving()
-        if self._next is not None and (self._teacher is None or self._next.done()):
-            found, self._next = self._next, None
-            self._teacher = found.result() or self._teacher
-        if self._teacher is None:
+        teacher = self._newest_solved()
+        if teacher is None:
             refusal = Refusal("out_of_scope", "too few devices gave what they learnt: nothing was merged yet")
             return [given(one.id, refusal, self.name) for one in asked]
-        return self._teacher.plans(asked)
+        return teacher.plans(asked)
+
+    def _newest_solved(self) -> StudentTeacher | None:
+        """The teacher of now; the first one is waited for. Raises: StoreError."""
+        with self._taking_up:
+            if self._next is None and self._monotonic() >= self._look_at:
+                self._look_at = self._monotonic() + _LOOK_S
+                self._next = self._solving()
+            if self._next is not None and (self._teacher is None or self._next.done()):
+                found, self._next = self._next, None
+                self._teacher = found.result() or self._teacher
+            return self._teacher
 
     def _solving(self) -> Future[StudentTeacher | None]:
         """The newest, solved in a thread that nobody waits for at the end."""

@@ -86,8 +86,10 @@ class MiniLMEncoder:
         places: NDArray[np.float32],
         mapping: mmap.mmap,
         quick: Callable[[], bytes],
+        n_threads: int,
     ) -> None:
         """Use `MiniLMEncoder.open`."""
+        self._n_threads = n_threads
         self._open_quick = quick
         self._quick: onnxruntime.InferenceSession | None = None
         self._opening = threading.Lock()
@@ -98,12 +100,14 @@ class MiniLMEncoder:
         self._mapping = mapping
 
     @classmethod
-    def open(cls, cache_dir: Path | None = None) -> MiniLMEncoder:
+    def open(cls, cache_dir: Path | None = None, *, n_threads: int = 0) -> MiniLMEncoder:
         """Load the model; the first time on a machine, verify the weights and build the graph (under a second).
 
         Args:
             cache_dir: Where the graph is kept; `$HEARTH_CACHE`, else the platform's cache folder. A folder that cannot
                 be written costs that second at each start and nothing else.
+            n_threads: That read the texts of one call; 0 takes the machine's cores, at most four. Who calls from
+                several threads takes 1.
         Raises:
             MissingExtraError: The package with the weights is not installed.
             ConfigError: The package's files are not the ones this version was built for.
@@ -113,7 +117,8 @@ class MiniLMEncoder:
         weights_path = folder / "model.safetensors"
         verify_weights(weights_path, cache)
         weights, mapping = map_weights(weights_path)
-        session = _start_session(_graph_bytes(cache, "graph", lambda: _build_graph(weights)), weights)
+        n_threads = n_threads or min(n_cores(), _N_THREADS_MAX)
+        session = _start_session(_graph_bytes(cache, "graph", lambda: _build_graph(weights)), weights, n_threads)
         places = np.asarray(weights[_PLACES][:MAX_TOKENS] + weights[_SEGMENTS][0], dtype=np.float32)
         # The session has its own, packed copy of what it needs; of the file, only rows of the word table are read on.
         release_pages(mapping)
@@ -122,7 +127,7 @@ class MiniLMEncoder:
         def quick() -> bytes:
             return _graph_bytes(cache, "quick", lambda: build_quick_graph(weights, _N_LAYERS, _N_HEADS, _WIDTH))
 
-        return cls(session, tokenizer, weights[_WORDS], places, mapping, quick)
+        return cls(session, tokenizer, weights[_WORDS], places, mapping, quick, n_threads)
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embed `texts`; an empty text has a vector too.
@@ -151,17 +156,25 @@ class MiniLMEncoder:
         if isinstance(texts, str):
             raise TypeError(f"encode_tokens takes a list of texts, got one string {texts[:40]!r}")
         session = self._quick_session()
-        encodings = self._tokenizer.encode_batch([_readable(text) for text in texts])
+        is_alone = self._n_threads == 1 or len(texts) < _FEW_TEXTS
+        encodings = self._split([_readable(text) for text in texts], is_alone)
 
         def run(encoding: tokenizers.Encoding) -> TokenVectors:
             return self._tokens_of(session, encoding)
 
-        if len(encodings) < _FEW_TEXTS:
+        if is_alone:
             return [run(encoding) for encoding in encodings]
-        with ThreadPoolExecutor(min(n_cores(), _N_THREADS_MAX)) as pool:
+        with ThreadPoolExecutor(self._n_threads) as pool:
             found = list(pool.map(run, encodings))
         release_pages(self._mapping)
         return found
+
+    def _split(self, texts: list[str], is_alone: bool) -> list[tokenizers.Encoding]:
+        """Texts as tokens. The tokenizer's own threads save nothing on a few short texts, and on a busy machine each of
+        them is waited for."""
+        if is_alone:
+            return [self._tokenizer.encode(text) for text in texts]
+        return list(self._tokenizer.encode_batch(texts))
 
     def _quick_session(self) -> onnxruntime.InferenceSession:
         with self._opening:
@@ -245,8 +258,10 @@ def _load_tokenizer(path: Path) -> tokenizers.Tokenizer:
     return tokenizer
 
 
-def _start_session(graph: bytes, weights: dict[str, NDArray[np.float32]]) -> onnxruntime.InferenceSession:
-    options = _session_options(min(n_cores(), _N_THREADS_MAX))
+def _start_session(
+    graph: bytes, weights: dict[str, NDArray[np.float32]], n_threads: int
+) -> onnxruntime.InferenceSession:
+    options = _session_options(n_threads)
     names = [name for name in weights if name.startswith(("encoder.", "embeddings.LayerNorm."))]
     options.add_external_initializers(
         names, [onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type(weights[name], 1) for name in names]
