@@ -405,6 +405,28 @@ def test_a_new_token_in_the_place_of_one_that_two_used_is_taken(serve: Serve, cl
         assert [a.post("/v1/demonstrations", json=sent(f"m{k}", LINE)).status_code for k in (2, 3)] == [200, 200]
 
 
+def test_who_still_comes_with_the_token_that_was_replaced_marks_nobody(serve: Serve, clock: Clock) -> None:
+    served = serve(teacher=Counting(), clock=clock)
+    with served.client(served.token(), "agent-a") as old:
+        assert old.get("/v1/tasks").status_code == 200
+        fresh = issue(served.storage, "kitchen", None, replaces=True).text
+        with served.client(fresh, "agent-b") as new:
+            for k in range(6):  # by turns, while the old one is believed
+                clock.wait(BELIEVED_S / 8)
+                mine, others = new.get("/v1/tasks"), old.get("/v1/tasks")
+                assert (mine.status_code, mine.headers.get(wire.NOTICE_HEADER)) == (200, None)
+                assert (others.status_code, others.headers.get(wire.NOTICE_HEADER)) == (200, None)
+                assert new.post("/v1/demonstrations", json=sent(f"m{k}", LINE)).status_code == 200
+            clock.wait(BELIEVED_S)
+            assert old.get("/v1/tasks").status_code == 401
+            clock.wait(120)
+            assert new.post("/v1/demonstrations", json=sent("m9", LINE)).status_code == 200
+            with served.client(fresh, "agent-c") as copied:  # with the new one two are noticed as ever
+                copied.get("/v1/tasks")
+            clock.wait(120)
+            assert new.post("/v1/demonstrations", json=sent("m10", LINE)).status_code == 409
+
+
 def test_more_than_the_rate_is_told_when_to_come_again(serve: Serve, clock: Clock) -> None:
     served = serve(CloudSettings(limits=Limits(requests_per_s=0.5, burst=2)), clock=clock)
     with served.client(served.token("a")) as a, served.client(served.token("b")) as b:

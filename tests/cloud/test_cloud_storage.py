@@ -137,13 +137,14 @@ def test_what_is_not_committed_was_not_kept(storage: Storage) -> None:
 def test_a_dropped_edge_leaves_nothing(storage: Storage) -> None:
     token(storage)
     keep(storage, "kitchen", Kept("1", ("a",), "{}"))
-    storage.seen("kitchen", "i1")
+    storage.seen(storage.tokens()[0].id, "i1")
     storage.use({("kitchen", "2026-01-01", "plans"): 1})
     storage.put_round("r1", "open", {})
     sums = storage.put_blob(b"sums")
     storage.put_part("r1", "kitchen", "sums", "p1", {}, blob=sums)
     assert storage.drop_edge("kitchen") == 1
     assert storage.tokens() == ()
+    assert storage.n_agents() == {}
     assert storage.parts("r1") == ()
     assert storage.blob_size(sums) is None
     assert storage.drop_unused_blobs() == 0
@@ -184,16 +185,24 @@ def test_an_answer_is_kept_until_it_is_old(storage: Storage, clock: Clock) -> No
 def test_two_agents_by_turns_are_noticed_and_a_new_one_is_not(
     storage: Storage, clock: Clock, order: str, are_two: bool
 ) -> None:
-    token(storage)
     noticed = []
     for agent in order:
         clock.wait(1)
-        noticed.append(storage.seen("kitchen", agent))
+        noticed.append(storage.seen("token-1", agent))
     assert noticed[-1] is are_two
     assert not any(noticed[:-1])
-    assert storage.n_agents() == {"kitchen": len(set(order))}
-    storage.forget_instances("kitchen")
-    assert storage.n_agents() == {}
+    assert storage.n_agents() == {"token-1": len(set(order))}
+    assert not storage.seen("token-2", "A"), "another token has agents of its own"
+
+
+def test_an_agent_with_ever_new_names_fills_nothing(storage: Storage, clock: Clock) -> None:
+    for k in range(40):
+        clock.wait(1)
+        assert not storage.seen("token-1", f"agent-{k}")
+    assert storage.n_agents() == {"token-1": 16}
+    clock.wait(1)
+    assert storage.seen("token-1", "agent-38"), "of the last ones it is still known that there are two"
+    assert not storage.seen("token-1", "agent-0")
 
 
 # ── Blobs, rounds ─────────────────────────────────────────────────────────────────────────────────────────

@@ -262,7 +262,7 @@ def list_(folder: Path, as_json: bool) -> None:
                     "made": row.made.isoformat(),
                     "expires": row.expires.isoformat() if row.expires else None,
                     "state": state_of(row, now),
-                    "agents": agents.get(row.edge, 0),
+                    "agents": agents.get(row.id, 0),
                 }
                 for row in rows
             ]
@@ -270,7 +270,7 @@ def list_(folder: Path, as_json: bool) -> None:
         return
     for row in rows:
         until = f"until {row.expires:%Y-%m-%d}" if row.expires else "no end"
-        n = agents.get(row.edge, 0)
+        n = agents.get(row.id, 0)
         used = "never used" if not n else "used" if n == 1 else f"used by {n} agents"
         click.echo(f"{clean(row.edge):<24} {state_of(row, now):<8} made {row.made:%Y-%m-%d}, {until}, {used}")
     if not rows:

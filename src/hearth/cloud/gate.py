@@ -26,6 +26,7 @@ from hearth.cloud.limits import Buckets, read_body
 from hearth.cloud.logs import Log
 from hearth.cloud.numbers import Numbers
 from hearth.cloud.settings import CloudSettings
+from hearth.cloud.storage import TokenRow
 from hearth.cloud.tokens import Tokens
 from hearth.errors import StoreError
 
@@ -115,25 +116,25 @@ class Gate:
         if path in _FREE:
             self._strangers.take(_address(scope))
             return Passed("", b"")
-        edge = await self._edge(headers, scope)
-        only = await self._is_only_agent(edge, headers)
+        token = await self._token(headers, scope)
+        only = await self._is_only_agent(token.id, headers)
         if not only:
             self._numbers.two_agents.inc()
-        self._edges.take(edge)
+        self._edges.take(token.edge)
         body = await self._body(path, headers, receive)
-        return None if body is None else Passed(edge, body, only)
+        return None if body is None else Passed(token.edge, body, only)
 
-    async def _edge(self, headers: Headers, scope: Scope) -> str:
+    async def _token(self, headers: Headers, scope: Scope) -> TokenRow:
         """Raises: Fault: 401; 429 where too many of these come from one address."""
         authorization = headers.get("authorization", "")
         try:
-            edge = self._tokens.known(authorization)
-            return edge if edge is not None else await run_in_threadpool(self._tokens.check, authorization)
+            found = self._tokens.known(authorization)
+            return found if found is not None else await run_in_threadpool(self._tokens.check, authorization)
         except Fault:
             self._strangers.take(_address(scope))
             raise
 
-    async def _is_only_agent(self, edge: str, headers: Headers) -> bool:
+    async def _is_only_agent(self, token: str, headers: Headers) -> bool:
         """Raises: Fault: 400: The agent's name is none."""
         instance = headers.get(wire.INSTANCE_HEADER, "")
         if not instance:
@@ -142,8 +143,8 @@ class Gate:
             raise Fault(
                 400, "shape", f"{wire.INSTANCE_HEADER} is no name; expected up to 100 of A-Z, a-z, 0-9, . _ : -"
             )
-        same = self._tokens.is_same_agent(edge, instance)
-        return same if same is not None else await run_in_threadpool(self._tokens.note, edge, instance)
+        same = self._tokens.is_same_agent(token, instance)
+        return same if same is not None else await run_in_threadpool(self._tokens.note, token, instance)
 
     async def _body(self, path: str, headers: Headers, receive: Receive) -> bytes | None:
         limits = self._limits

@@ -37,6 +37,8 @@ _MOST_PAGES_GIVEN_BACK = 10_000
 """Of SQLite's file at a time, some 40 MB: who writes meanwhile waits as long as that takes."""
 _MOST_LOG_BYTES = 4_000_000
 """Of what SQLite's write-ahead log keeps on the disk once what it holds stands in the database."""
+_MOST_AGENTS = 16
+"""That used one token: one that draws a new name each time fills no database."""
 _LOCK = 8_420_001
 """PostgreSQL's advisory lock of whoever migrates."""
 
@@ -235,30 +237,31 @@ class Storage:
             held = sa.update(t.token).where(t.token.c.edge == edge, t.token.c.revoked.is_(None))
             return connection.execute(held.values(revoked=_text(self._clock()))).rowcount
 
-    def seen(self, edge: str, instance: str) -> bool:
-        """Note that an agent used an edge's token; whether another one used it in between, so that there are two."""
+    def seen(self, token: str, instance: str) -> bool:
+        """Note that an agent used a token (its id); whether another one used it in between, so that there are two.
+
+        Who uses one token leaves no mark at any other of the same edge. The last `_MOST_AGENTS` are known.
+        """
         now = _text(self._clock())
         c = t.instance.c
         with self.begin() as connection:
-            rows = connection.execute(sa.select(c.id, c.first, c.last).where(c.edge == edge)).all()
+            rows = connection.execute(sa.select(c.id, c.first, c.last).where(c.token == token)).all()
             mine = next((row for row in rows if row.id == instance), None)
-            note = _insert(connection, t.instance).values(edge=edge, id=instance, first=now, last=now)
-            connection.execute(note.on_conflict_do_update(index_elements=["edge", "id"], set_={"last": now}))
+            note = _insert(connection, t.instance).values(token=token, id=instance, first=now, last=now)
+            connection.execute(note.on_conflict_do_update(index_elements=["token", "id"], set_={"last": now}))
+            others = sorted((row for row in rows if row is not mine), key=lambda row: row.last)
+            for row in others[: max(0, len(others) + 1 - _MOST_AGENTS)]:
+                connection.execute(sa.delete(t.instance).where(c.token == token, c.id == row.id))
         if mine is None:
             return False
-        return any(other.last >= mine.last for other in rows if other is not mine)
+        return any(other.last >= mine.last for other in others)
 
     def n_agents(self) -> dict[str, int]:
-        """How many agents used each edge's token since it was made, or since an agent was forgotten."""
+        """How many agents used each token, by its id; at most `_MOST_AGENTS`."""
         c = t.instance.c
         with self.begin(reads=True) as connection:
-            rows = connection.execute(sa.select(c.edge, sa.func.count()).group_by(c.edge)).all()
+            rows = connection.execute(sa.select(c.token, sa.func.count()).group_by(c.token)).all()
         return {row[0]: row[1] for row in rows}
-
-    def forget_instances(self, edge: str) -> None:
-        """Whoever comes next is the one agent of the edge."""
-        with self.begin() as connection:
-            connection.execute(sa.delete(t.instance).where(t.instance.c.edge == edge))
 
     # ── Answered before, and counted ──────────────────────────────────────────────────────────────────────
 
@@ -351,7 +354,9 @@ class Storage:
             _check_edge(connection, edge)
             n = connection.execute(sa.delete(t.demonstration).where(t.demonstration.c.edge == edge)).rowcount
             given = connection.execute(sa.select(t.part.c.blob).where(t.part.c.edge == edge)).scalars().all()
-            for table in (t.part, t.answered, t.used, t.instance, t.token):
+            mine = sa.select(t.token.c.id).where(t.token.c.edge == edge)
+            connection.execute(sa.delete(t.instance).where(t.instance.c.token.in_(mine)))
+            for table in (t.part, t.answered, t.used, t.token):
                 connection.execute(sa.delete(table).where(table.c.edge == edge))
             connection.execute(sa.delete(t.edge).where(t.edge.c.name == edge))
             _drop_blobs(connection, given)

@@ -46,10 +46,10 @@ token = Table(
     Column("revoked", String(32)),
 )
 
-instance = Table(  # which agents were seen with an edge's token: two at once are noticed
+instance = Table(  # which agents were seen with a token: two at once are noticed
     "instance",
     metadata,
-    Column("edge", String(100), primary_key=True),
+    Column("token", String(32), primary_key=True),  # also of an edge that was dropped a moment ago
     Column("id", String(100), primary_key=True),
     Column("first", String(32), nullable=False),
     Column("last", String(32), nullable=False),

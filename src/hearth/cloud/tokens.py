@@ -45,7 +45,8 @@ def issue(storage: Storage, edge: str, days: int | None, *, replaces: bool = Fal
 
     Args:
         days: Until it expires; None: never.
-        replaces: Revoke those it has, and let whoever comes next with the new one be its one agent.
+        replaces: Revoke those it has. Whoever comes next with the new one is its one agent, whatever is still done
+            with an old one while that is believed.
     Raises:
         ConfigError: No name of an edge, or it has a token that holds.
     """
@@ -61,7 +62,6 @@ def issue(storage: Storage, edge: str, days: int | None, *, replaces: bool = Fal
         )
     if replaces and held:
         storage.revoke(edge)
-    storage.forget_instances(edge)  # those were agents of tokens that hold no more
     text = f"hearth_{secrets.token_urlsafe(32)}"
     expires = now + dt.timedelta(days=days) if days is not None else None
     id = secrets.token_hex(8)
@@ -94,25 +94,24 @@ class _Agent:
 
 
 class Tokens:
-    """Whose a token is. Looks into the database; call it from a thread where `is_known` says so."""
+    """Whose a token is. Looks into the database; call it from a thread where `known` says so."""
 
     def __init__(self, storage: Storage, monotonic: Callable[[], float]) -> None:
         self._storage = storage
         self._monotonic = monotonic
         self._known: OrderedDict[str, _Known] = OrderedDict()
         self._agents: OrderedDict[str, _Agent] = OrderedDict()
-        self._current: OrderedDict[str, str] = OrderedDict()
-        """By edge: the token that was checked last and holds."""
+        """By token."""
 
-    def known(self, authorization: str) -> str | None:
-        """The edge of a header, if it was checked a moment ago; None: `check` has to look."""
+    def known(self, authorization: str) -> TokenRow | None:
+        """The token of a header, if it was checked a moment ago; None: `check` has to look."""
         known = self._known.get(_hash_in(authorization))
         if known is None or known.row is None or self._monotonic() >= known.until:
             return None
         return self._checked(known.row)
 
-    def check(self, authorization: str) -> str:
-        """The edge of a header. Raises: Fault: 401, and what to do. StoreError."""
+    def check(self, authorization: str) -> TokenRow:
+        """The token of a header. Raises: Fault: 401, and what to do. StoreError."""
         hash = _hash_in(authorization)
         known = self._known.get(hash)
         if known is None or self._monotonic() >= known.until:
@@ -120,31 +119,26 @@ class Tokens:
             _keep(self._known, hash, known)
         if known.row is None:
             raise _no_token("the token is not known here")
-        edge = self._checked(known.row)
-        if self._current.get(edge) != known.row.id:
-            if edge in self._current:  # a token in the place of another: who used that one counts no more
-                self._agents.pop(edge, None)
-            _keep(self._current, edge, known.row.id)
-        return edge
+        return self._checked(known.row)
 
-    def _checked(self, row: TokenRow) -> str:
+    def _checked(self, row: TokenRow) -> TokenRow:
         state = state_of(row, self._storage.now())
         if state != "holds":
             raise _no_token(f"the token of {row.edge!r} {'was revoked' if state == 'revoked' else 'has expired'}")
-        return row.edge
+        return row
 
-    def is_same_agent(self, edge: str, instance: str) -> bool | None:
+    def is_same_agent(self, token: str, instance: str) -> bool | None:
         """Whether `note` need not write anything down: True, or whether there are two; None: ask `note`."""
-        agent = self._agents.get(edge)
+        agent = self._agents.get(token)
         if agent is None or agent.instance != instance or self._monotonic() - agent.written >= _SEEN_AGAIN_S:
             return None
         return not agent.are_two
 
-    def note(self, edge: str, instance: str) -> bool:
-        """Note which agent uses the token of an edge; whether it is the only one."""
-        before = self._agents.get(edge)
-        are_two = self._storage.seen(edge, instance) or (before is not None and before.are_two)
-        _keep(self._agents, edge, _Agent(instance, self._monotonic(), are_two))
+    def note(self, token: str, instance: str) -> bool:
+        """Note which agent uses a token (its id); whether it is the only one."""
+        before = self._agents.get(token)
+        are_two = self._storage.seen(token, instance) or (before is not None and before.are_two)
+        _keep(self._agents, token, _Agent(instance, self._monotonic(), are_two))
         return not are_two
 
 

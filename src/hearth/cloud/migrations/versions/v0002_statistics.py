@@ -1,4 +1,4 @@
-"""Blobs, rounds of statistics with their parts, signed manifests; which agents used an edge's token."""
+"""Blobs, rounds of statistics with their parts, signed manifests; which agents used a token."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ down_revision = "0001"
 def upgrade() -> None:
     op.create_table(
         "instance",
-        sa.Column("edge", sa.String(100), nullable=False),
+        sa.Column("token", sa.String(32), nullable=False),
         sa.Column("id", sa.String(100), nullable=False),
         sa.Column("first", sa.String(32), nullable=False),
         sa.Column("last", sa.String(32), nullable=False),
-        sa.PrimaryKeyConstraint("edge", "id", name="pk_instance"),
+        sa.PrimaryKeyConstraint("token", "id", name="pk_instance"),
     )
     op.create_table(
         "blob",
