@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
+import numpy as np
 import pytest
 
 from hearth import wire
@@ -16,12 +17,12 @@ from hearth.cloud.settings import CloudSettings, TeacherSettings
 from hearth.cloud.storage import Storage
 from hearth.cloud.teaching import Answers, Asked, MergedTeacher, ModelTeacher, StudentTeacher, Toolset, Toolsets, given
 from hearth.cloud.way_out import NamedHosts
-from hearth.errors import EgressError, PlannerError, RequestError
+from hearth.errors import EgressError, PlannerError, RequestError, StatisticsError
 from hearth.models.scripted import HashEncoder, ScriptedModel
 from hearth.plan_format import demonstration_from_json
 from hearth.planning.filling import Filler
-from hearth.planning.profiles import PROFILES
-from hearth.planning.statistics_file import encode
+from hearth.planning.profiles import PROFILES, ProfileName
+from hearth.planning.statistics_file import decode, encode
 from hearth.planning.student import Student
 from hearth.testing import FIXED_NOW
 from hearth.types import Demonstration, Parameter, Plan, Refusal, Request, Step, ToolSpec
@@ -58,8 +59,8 @@ def demonstrations() -> list[Demonstration]:
     return found
 
 
-def student(profile: str = "small") -> Student:
-    taught = Student(HashEncoder(), TOOLS, PROFILES[profile])  # type: ignore[index]
+def student(profile: ProfileName = "small") -> Student:
+    taught = Student(HashEncoder(), TOOLS, PROFILES[profile])
     taught.learn(demonstrations())
     return taught
 
@@ -134,12 +135,24 @@ def test_offerings_share_what_was_learnt_and_leave_the_student_alone() -> None:
     assert set(base.tools) == set(TOOLS)
 
 
-def test_a_student_that_only_plans_plans_the_same() -> None:
-    whole, bare = student(), student()
-    bare.only_plan()
-    assert not bare.heads.can_learn
+@pytest.mark.parametrize("profile", ["small", "medium"])
+def test_a_student_of_a_prior_alone_plans_as_one_that_took_it(profile: ProfileName) -> None:
+    prior = decode(encode(student(profile).statistics(set(TOOLS))))
+    taking = Student(HashEncoder(), TOOLS, PROFILES[profile])
+    taking.take_prior(prior)
+    alone = Student.of_prior(HashEncoder(), PROFILES[profile], prior)
+    alone.set_tools(TOOLS)
+    assert not alone.heads.can_learn
+    assert np.array_equal(alone.heads.solved(), taking.heads.solved())
+    assert np.array_equal(alone.clause_heads.solved(), taking.clause_heads.solved())
     for text in ("lamp on please", "the video of monday", "something else"):
-        assert bare.rank(text) == whole.rank(text)
+        assert alone.rank(text) == taking.rank(text)
+
+
+def test_a_prior_over_other_features_makes_no_student() -> None:
+    prior = student("small").statistics(set(TOOLS))
+    with pytest.raises(StatisticsError, match="over features"):
+        Student.of_prior(HashEncoder(), PROFILES["medium"], prior)
 
 
 def put_prior(storage: Storage, serial: int, taught: Student) -> None:

@@ -274,9 +274,9 @@ class MergedTeacher:
         manifest = wire.read(Manifest, said.encode()) if said is not None else None
         if manifest is None or manifest.sha256 == self._digest:
             return None
-        student = Student(self._encoder, {}, PROFILES[self._profile])
-        student.take_prior(decode(self._storage.read_blob(manifest.sha256)))
-        student.only_plan()
+        prior = decode(self._storage.read_blob(manifest.sha256))
+        student = Student.of_prior(self._encoder, PROFILES[self._profile], prior)
+        del prior  # the sums are large
         student.rank("ready")  # what is made at the first plan is made here
         self._digest = manifest.sha256
         _give_back_memory()

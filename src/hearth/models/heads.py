@@ -449,6 +449,27 @@ class Heads:
         heads.can_learn = False
         return heads
 
+    @classmethod
+    def solved_from(
+        cls,
+        outputs: Sequence[str],
+        gram: Floats,
+        moments: Floats,
+        *,
+        ridge: float = 0.1,
+        fingerprint: str = "",
+        n_bits: int = N_BITS,
+    ) -> Heads:
+        """Heads that predict as those `of_statistics` do, and learn nothing: in a third of the time and the memory, for
+        no inverse is made. The weights are the same before they are rounded up to 1e-9, and so nearly always after.
+
+        Args:
+            gram: It is used up.
+        """
+        gram[np.diag_indices_from(gram)] += ridge * UNIT**2
+        solution = np.asarray(np.linalg.solve(gram, moments), dtype=np.float64)
+        return cls.of_solved(outputs, rounded(solution, n_bits), ridge=ridge, fingerprint=fingerprint)
+
     # ── Files ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def save(self, path: Path) -> None:

@@ -62,18 +62,30 @@ class Sums:
 
     def square(self) -> Whole:
         """A whole, shape [D, D]."""
+        return self._square().astype(np.int64)
+
+    def _square(self) -> NDArray[np.float64]:
+        """As floats, which hold these sums exactly; row by row, since lists of places are three times as large."""
         n = self.n_features
-        found = np.zeros((n, n), dtype=np.int64)
-        upper = np.triu_indices(n)
-        found[upper] = self.gram
-        found.T[upper] = self.gram
+        found, start = np.zeros((n, n)), 0
+        for row in range(n):
+            found[row, row:] = found[row:, row] = self.gram[start : start + n - row]
+            start += n - row
         return found
 
     def heads(self, ridge: float, fingerprint: str) -> Heads:
         """Heads that learnt exactly this."""
-        gram, moments, mass = (part.astype(np.float64) for part in (self.square(), self.moments, self.mass))
-        n_rows = float(self.n_rows)
-        return Heads.of_statistics(self.outputs, gram, moments, mass, n_rows, ridge=ridge, fingerprint=fingerprint)
+        moments, mass = (part.astype(np.float64) for part in (self.moments, self.mass))
+        return Heads.of_statistics(
+            self.outputs, self._square(), moments, mass, float(self.n_rows), ridge=ridge, fingerprint=fingerprint
+        )
+
+    def solved(self, ridge: float, fingerprint: str, n_bits: int) -> Heads:
+        """Heads that learnt exactly this and learn no more."""
+        moments = self.moments.astype(np.float64)
+        return Heads.solved_from(
+            self.outputs, self._square(), moments, ridge=ridge, fingerprint=fingerprint, n_bits=n_bits
+        )
 
     def plus(self, other: Sums, sign: int = 1) -> Sums:
         """With another's added, or taken away; outputs nobody wants any more are dropped."""

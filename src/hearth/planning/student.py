@@ -372,17 +372,26 @@ class Student:
         mine = self._taught if ids is None else {id: self._taught[id] for id in self._taught.keys() & set(ids)}
         return summed(self._reader, mine, public, most)
 
-    def only_plan(self) -> None:
-        """Let go of the sums behind the weights and of the prior's: the same plans, in a tenth of the memory. It must
-        not be taught, or made to forget, any more; another can be loaded for that."""
-        self.fit()
-        if self.options.use_heads and self.heads.can_learn:
-            self.heads, self.clause_heads = (
-                Heads.of_solved(one.outputs, one.solved(), ridge=one.ridge, fingerprint=one.fingerprint)
-                for one in (self.heads, self.clause_heads)
-            )
-        self._prior = None  # what it says of sequences and links is counted
-        self._changed()
+    @classmethod
+    def of_prior(cls, encoder: Encoder, options: StudentOptions, prior: Statistics) -> Student:
+        """One that plans by a prior alone and is not taught any more: the same plans as after `take_prior`, made in a
+        third of the time and memory, and a tenth of it is kept.
+
+        Raises:
+            StatisticsError: It is over other features.
+        """
+        student = cls(encoder, {}, options)
+        student._check_prior(prior)
+        student._count_prior(prior, 1)
+        student._prior = prior
+        student.fit()
+        if options.use_heads:
+            fingerprint = student._reader.fingerprint
+            student.heads = prior.text.solved(options.ridge, fingerprint, options.weight_bits)
+            student.clause_heads = prior.clause.solved(options.clause_ridge, fingerprint, options.weight_bits)
+        student._prior = None  # what it says of sequences and links is counted
+        student._changed()
+        return student
 
     def settle(self) -> None:
         """Bring all weights up to date now rather than at some later request; seconds, for idle time."""
