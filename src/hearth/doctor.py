@@ -177,9 +177,9 @@ def _cloud(home: Path) -> str:
         return "none was joined"
     with Store.open(home / "hearth.db") as store:
         found = joining.joined(store, home)
-    if found is None:
-        return "none was joined"
-    joining.kept_token(home)()
+        if found is None:
+            return "none was joined"
+        joining.kept_token(store, home)()
     return f"{found.url}, heard {found.heard_at or 'not yet'}{f'; {found.fault}' if found.fault else ''}"
 
 

@@ -482,6 +482,7 @@ MIGRATIONS: tuple[str, ...] = (
         instance TEXT NOT NULL,
         machine TEXT NOT NULL,
         secret BLOB NOT NULL,
+        token_mac BLOB NOT NULL,
         joined_at TEXT NOT NULL,
         heard_at TEXT NOT NULL DEFAULT '',
         fault TEXT NOT NULL DEFAULT ''

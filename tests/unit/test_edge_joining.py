@@ -79,7 +79,7 @@ def test_a_token_is_for_the_owner_alone_and_nowhere_else(store: Store, home: Pat
     found = joined_at(store, home)
     path = joining.token_file(home)
     assert path.stat().st_mode & 0o777 == 0o600
-    assert kept_token(home)() == "token-1"
+    assert kept_token(store, home)() == "token-1"
     store.erase_traces()
     assert b"token-1" not in (home / "hearth.db").read_bytes()
     assert joined(store, home) == found
@@ -90,7 +90,7 @@ def test_a_token_that_others_can_read_is_not_used(store: Store, home: Path, mode
     joined_at(store, home)
     joining.token_file(home).chmod(mode)
     with pytest.raises(ConfigError, match=r"others can read.*nothing was sent.*chmod 600") as caught:
-        kept_token(home)()
+        kept_token(store, home)()
     assert "token-1" not in str(caught.value)
 
 
@@ -98,7 +98,79 @@ def test_without_its_token_a_home_says_what_to_do(store: Store, home: Path) -> N
     joined_at(store, home)
     joining.token_file(home).unlink()
     with pytest.raises(ConfigError, match="join again with `hearth edge join`"):
-        kept_token(home)()
+        kept_token(store, home)()
+
+
+class KilledError(BaseException):
+    """What nothing catches."""
+
+
+def killed(monkeypatch: pytest.MonkeyPatch, store: Store, home: Path, where: str, url: str, token: str) -> None:
+    """Join, and be killed at `where`."""
+
+    def kill(*_: object, **__: object) -> None:
+        raise KilledError
+
+    name = name_for(store, home, url, KEY)
+    with monkeypatch.context() as patch:
+        patch.setattr(joining, {"before": "_machine", "after": "_into_place"}[where], kill)
+        with pytest.raises(KilledError):
+            join(store, home, url, "B", KEY, name, token, FIXED_NOW)
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+@pytest.mark.parametrize("where", ["before", "after"])
+def test_killed_while_joining_one_cloud_is_joined_with_its_own_token(
+    store: Store, home: Path, monkeypatch: pytest.MonkeyPatch, where: str, is_first: bool
+) -> None:
+    if not is_first:
+        joined_at(store, home, URL)
+    killed(monkeypatch, store, home, where, "https://b.example", "token-2")
+    found = joined(store, home)
+    if where == "before" and is_first:
+        assert found is None
+        assert not joining.token_file(home).exists()
+    else:
+        assert found is not None
+        says = {"before": (URL, "token-1"), "after": ("https://b.example", "token-2")}[where]
+        assert (found.url, kept_token(store, home)()) == says
+    joining.finish(store, home)
+    assert joining.token_file(home).exists() is (where == "after" or not is_first)
+    again = join(store, home, "https://b.example", "B", KEY, "edge-9", "token-3", FIXED_NOW)
+    assert (joined(store, home), kept_token(store, home)()) == (again, "token-3")
+    assert [path.name for path in (home / "edge").iterdir()] == ["token"]
+
+
+def test_what_was_left_undone_is_finished_without_anybody_who_sends(
+    store: Store, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed(monkeypatch, store, home, "after", URL, "token-2")
+    assert not joining.token_file(home).exists()
+    joining.finish(store, home)
+    assert joining.token_file(home).read_text() == "token-2\n"
+
+
+def test_the_token_of_another_cloud_is_not_sent(store: Store, home: Path) -> None:
+    cloud = SmallCloud()
+    joined_at(store, home, URL)
+    joining.token_file(home).write_text("token-of-another\n")
+    link = open_link(store, home, Settings(), DoorTo(cloud))
+    assert link is not None
+    with (
+        link,
+        pytest.raises(LinkError, match="not the one that this cloud was joined with, nothing was sent") as caught,
+    ):
+        link.tasks()
+    assert caught.value.code == "closed"
+    assert "token-of-another" not in str(caught.value)
+    assert cloud.requests == []
+
+
+def test_leaving_removes_what_a_kill_left(store: Store, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    killed(monkeypatch, store, home, "before", URL, "token-2")
+    assert (home / "edge" / "token.new").stat().st_mode & 0o077 == 0
+    leave(store, home)
+    assert list((home / "edge").iterdir()) == []
 
 
 @pytest.mark.parametrize("text", ["", "  ", "two words", "line\nbreak", "ключ", "x" * 5000, "tab\tbed"])

@@ -83,7 +83,7 @@ def status(invocation: Invocation, as_json: bool) -> int:
         }
         dead, dropped = box.dead(), box.dropped()
         rows = store.query("SELECT kind, serial, sha256, at FROM edge_taken ORDER BY kind")
-    token = _token_state(home)
+        token = _token_state(store, home)
     if as_json:
         print_json(
             {
@@ -136,12 +136,12 @@ def _show_joined(joined: Joined, token: str) -> None:
         click.echo(f"  token          {clean(token)}")
 
 
-def _token_state(home: Path) -> str:
+def _token_state(store: Store, home: Path) -> str:
     """What is wrong with the token's file; empty: nothing."""
     from hearth.edge.joining import kept_token
 
     try:
-        kept_token(home)()
+        kept_token(store, home)()
     except errors.ConfigError as error:
         return str(error)
     return ""

@@ -98,6 +98,7 @@ def run(
     def say(line: str) -> None:
         click.echo(clean(line))
 
+    _finish_joining(home)
     if cloud_url and not token_file(home).exists():
         if not fingerprint:
             raise ConfigError(
@@ -119,6 +120,16 @@ def run(
         runner.pieces = [Piece(("edge", "point", "--node", node), sync_every, needs_file=token_file(home)), *pieces]
     is_well = runner.run(once=once)
     return 0 if is_well or runner.stop.is_set() else 1
+
+
+def _finish_joining(home: Path) -> None:
+    """What a kill left undone: pieces look for the token in its place."""
+    from hearth.edge.joining import finish
+    from hearth.store import Store
+
+    if (home / "edge" / "token.new").exists() and (home / "hearth.db").exists():
+        with Store.open(home / "hearth.db") as store:
+            finish(store, home)
 
 
 def _has_broker(home: Path) -> bool:

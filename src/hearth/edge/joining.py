@@ -2,10 +2,12 @@
 
 The address, the service's key and this device's name for itself stand in the database (`edge_link`); the token stands
 alone in the file `edge/token` of the home, which only the owner can read, and in no setting, log, message or ledger.
-The key is the one shown and agreed to when joining: a service with another one is not believed later.
+The database says of which token it speaks (a keyed hash): one of another cloud is never sent to this one. The key is
+the one shown and agreed to when joining: a service with another one is not believed later.
 
-Covered: an address that anybody on the way could read; a token file that others can read; a home that was copied to
-another machine or folder, which gets a name of its own, so that the service notices two agents with one identity.
+Covered: an address that anybody on the way could read; a token file that others can read; a kill while joining (either
+cloud is joined, with its own token); a home that was copied to another machine or folder, which gets a name of its own,
+so that the service notices two agents with one identity.
 Not covered: a clone of a whole machine, folder and all (both have one name); who stands behind the key at the first
 time (compare its fingerprint with what the service's keeper says); backups hold the token, encrypted.
 """
@@ -17,6 +19,7 @@ import binascii
 import contextlib
 import datetime as dt
 import hashlib
+import hmac
 import os
 import secrets
 import stat
@@ -128,16 +131,20 @@ def name_for(store: Store, home: Path, url: str, public_key: str) -> str:
 def join(
     store: Store, home: Path, url: str, server: str, public_key: str, instance: str, token: str, now: dt.datetime
 ) -> Joined:
-    """Keep a cloud as joined, in the place of one before; the token goes into its file first.
+    """Keep a cloud as joined, in the place of one before, with its token.
+
+    The token is written beside the old one, the database takes both over, the file takes its place: killed in between,
+    the next to read it finishes that.
 
     Raises:
-        ConfigError: A token that cannot be one, or a file that cannot be written. StoreError: Nothing was joined.
+        ConfigError: A token that cannot be one. StoreError: Nothing was joined, or the token stands beside its place.
     """
-    keep_token(home, token)
+    fresh = _write_fresh(home, token)
     found = Joined(url, server, public_key, instance, now.isoformat(timespec="seconds"))
     with store.transaction() as cursor:
         before = cursor.execute("SELECT url, public_key, secret FROM edge_link").fetchone()
         same = before is not None and (before["url"], before["public_key"]) == (url, public_key)
+        secret: bytes = before["secret"] if same else secrets.token_bytes(32)  # ids stay what they were there
         cursor.execute("DELETE FROM edge_link")
         cursor.execute("DELETE FROM outbox_pace")
         if before is not None and not same:  # what one cloud knew says nothing of another
@@ -145,14 +152,14 @@ def join(
             # What waited was masked and named for the other; what is learnt here is noted anew for this one.
             cursor.execute("DELETE FROM outbox WHERE kind <> 'question' OR state <> 'waiting'")
         cursor.execute(
-            "INSERT INTO edge_link (number, url, server, public_key, instance, machine, secret, joined_at) "
-            "VALUES (1, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO edge_link (number, url, server, public_key, instance, machine, secret, token_mac, joined_at) "
+            "VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 *(url, server[:200], public_key, found.instance, _machine(home)),
-                before["secret"] if same else secrets.token_bytes(32),  # ids stay what they were there
-                found.joined_at,
+                *(secret, _mac(secret, token), found.joined_at),
             ),
         )
+    _into_place(home, fresh)
     return found
 
 
@@ -162,7 +169,8 @@ def leave(store: Store, home: Path) -> int:
     Raises:
         StoreError: Nothing was forgotten but the token.
     """
-    token_file(home).unlink(missing_ok=True)
+    for path in (token_file(home), _fresh_file(home)):
+        path.unlink(missing_ok=True)
     with store.transaction() as cursor:
         n: int = cursor.execute("SELECT count(*) FROM outbox WHERE state = 'waiting'").fetchone()[0]
         for table in ("edge_link", "edge_taken", "outbox", "outbox_pace", "outbox_dropped", "cloud_answer"):
@@ -212,45 +220,102 @@ def checked_token(text: str) -> str:
     return token
 
 
-def keep_token(home: Path, token: str) -> Path:
+def kept_token(store: Store, home: Path) -> Callable[[], str]:
+    """How to read the token when it is needed; it is kept in no variable for longer than a request.
+
+    What it gives raises:
+        ConfigError: There is none, others can read it, or it is not the one that this cloud was joined with.
+    """
+
+    def read() -> str:
+        fresh = _fresh_file(home)
+        if fresh.exists() and _is_joined_with(store, fresh):
+            _into_place(home, fresh)  # a kill while joining had left it
+        if _is_joined_with(store, token_file(home)):
+            return _read(token_file(home))
+        raise ConfigError(
+            f"the token in {str(token_file(home))!r} is not the one that this cloud was joined with, nothing was sent; "
+            "join again with `hearth edge join`"
+        )
+
+    return read
+
+
+def finish(store: Store, home: Path) -> None:
+    """Bring to its end a joining that was killed after the database had it. Raises: ConfigError, StoreFullError."""
+    if _fresh_file(home).exists() and _is_joined_with(store, _fresh_file(home)):
+        _into_place(home, _fresh_file(home))
+
+
+def _is_joined_with(store: Store, path: Path) -> bool:
+    """Whether a file holds the token of the cloud that is joined. Raises: ConfigError: It cannot be used."""
+    token = _read(path)
+    rows = store.query("SELECT secret, token_mac FROM edge_link")
+    return bool(rows) and hmac.compare_digest(_mac(rows[0]["secret"], token), rows[0]["token_mac"])
+
+
+def _mac(secret: bytes, token: str) -> bytes:
+    return hmac.digest(secret, b"token " + token.strip().encode(), "sha256")
+
+
+def _fresh_file(home: Path) -> Path:
+    """Where a token stands before the database knows of it."""
+    return token_file(home).with_name("token.new")
+
+
+def _write_fresh(home: Path, token: str) -> Path:
     """Write the token where only the owner can read it. Raises: ConfigError, StoreFullError: The old one stays."""
-    path = token_file(home)
-    fresh = path.with_name("token.new")
+    path = _fresh_file(home)
+    said = checked_token(token) + "\n"
     try:
         path.parent.mkdir(mode=0o700, exist_ok=True)
-        fresh.unlink(missing_ok=True)
-        with open(fresh, "w", encoding="ascii", opener=_private) as file:
-            file.write(checked_token(token) + "\n")
+        path.unlink(missing_ok=True)
+        with open(path, "w", encoding="ascii", opener=_private) as file:
+            file.write(said)
             file.flush()
             os.fsync(file.fileno())
-        fresh.replace(path)
+        _sync_folder(path.parent)
     except OSError as error:
         with contextlib.suppress(OSError):
-            fresh.unlink()
+            path.unlink()
         raise StoreFullError(f"cannot write {str(path)!r}: {error.strerror}; nothing was joined") from None
     return path
 
 
-def kept_token(home: Path) -> Callable[[], str]:
-    """How to read the token when it is needed; it is kept in no variable for longer than a request."""
+def _into_place(home: Path, fresh: Path) -> None:
+    """Raises: StoreFullError: It stays beside, where it is found, too."""
+    try:
+        fresh.replace(token_file(home))
+        _sync_folder(fresh.parent)
+    except OSError as error:
+        raise StoreFullError(
+            f"cannot write {str(token_file(home))!r}: {error.strerror}; the cloud is joined, its token stands beside"
+        ) from None
 
-    def read() -> str:
-        path = token_file(home)
-        try:
-            mode = stat.S_IMODE(path.stat().st_mode)
-            text = path.read_text(encoding="ascii", errors="replace")
-        except OSError as error:
-            raise ConfigError(
-                f"cannot read the cloud's token in {str(path)!r} ({error.strerror}); join again with `hearth edge join`"
-            ) from None
-        if mode & 0o077:
-            raise ConfigError(
-                f"others can read the cloud's token in {str(path)!r} (mode {mode:o}), nothing was sent; run "
-                f"`chmod 600 {path}`, and ask for a new token if others use this machine"
-            )
-        return checked_token(text)
 
-    return read
+def _sync_folder(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _read(path: Path) -> str:
+    """Raises: ConfigError."""
+    try:
+        mode = stat.S_IMODE(path.stat().st_mode)
+        text = path.read_text(encoding="ascii", errors="replace")
+    except OSError as error:
+        raise ConfigError(
+            f"cannot read the cloud's token in {str(path)!r} ({error.strerror}); join again with `hearth edge join`"
+        ) from None
+    if mode & 0o077:
+        raise ConfigError(
+            f"others can read the cloud's token in {str(path)!r} (mode {mode:o}), nothing was sent; run "
+            f"`chmod 600 {path}`, and ask for a new token if others use this machine"
+        )
+    return checked_token(text)
 
 
 def _private(path: str, flags: int) -> int:

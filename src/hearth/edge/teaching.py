@@ -289,7 +289,7 @@ def open_link(store: Store, home: Path, settings: Settings, egress: Egress) -> L
     joined = joining.joined(store, home)
     if joined is None:
         return None
-    kept = joining.kept_token(home)
+    kept = joining.kept_token(store, home)
 
     def token() -> str:
         """Never the token of another cloud that was joined while this way was open."""
