@@ -25,6 +25,7 @@ from hearth.bench.fleet_parts import (
     WAYS,
     Part,
     Settings,
+    Way,
     heads_of,
     is_newcomer,
     parts_of,
@@ -66,7 +67,7 @@ class Letters:
         return found
 
 
-SHIPPED = tuple(one for one in shipped_demonstrations() if one.plan.steps)[::12]
+SHIPPED = tuple(one for one in shipped_demonstrations() if one.plan.steps)[::24]
 SMALL = Settings(4, Habit(seed=3, n_days=3, requests_a_day=5.0, n_variants=4))
 NEWCOMERS = Settings(24, Habit(seed=3, n_days=2, requests_a_day=3.0, n_variants=4), n_probed=3)
 
@@ -89,10 +90,12 @@ def made(tmp_path: Path, texts_folder: Path, personas: dict[str, Persona]) -> Fl
     return of(tmp_path / "a", texts_folder, personas)
 
 
-def of(folder: Path, texts: Path, personas: dict[str, Persona], settings: Settings = SMALL) -> Fleet:
+def of(
+    folder: Path, texts: Path, personas: dict[str, Persona], settings: Settings = SMALL, ways: tuple[Way, ...] = WAYS
+) -> Fleet:
     folder.mkdir()
     (folder / "texts").symlink_to(texts)
-    found = Fleet(settings, folder, shipped=SHIPPED)
+    found = Fleet(settings, folder, ways, SHIPPED)
     found.__dict__["personas"] = personas
     found.open(resumes=True)
     return found
@@ -243,21 +246,26 @@ def test_a_prior_gives_way_to_what_is_remembered_and_surer(texts_folder: Path, p
     asked = next(one for one in ground.life(1) if one.plan is not None)
     text, tools = asked.wording.text, ground.personas["mara"].world.specs
 
-    def proposed(confidence: float) -> str:
+    def proposed(confidence: float, about: Asked, plan: Plan) -> str:
         pupil = Pupil(ground.texts, DEVICES[2], guide=a_guide([[["list_abilities"], [], confidence]], tools, text))
-        pupil.learn(asked, asked.plan or Plan(()), "a")
+        pupil.learn(about, plan, "a")
         found = pupil.propose(asked)
         assert found is not None
         return found.id
 
-    assert proposed(0.34) == "a"  # the prior is not sure enough
-    assert proposed(1.0) == "a"  # what was taught in these very words is surer
-    other = Pupil(ground.texts, DEVICES[2], guide=a_guide([[["list_abilities"], [], 0.6]], tools, text))
-    far = next(one for one in ground.life(1) if one.kind != asked.kind and one.plan is not None)
-    other.learn(far, far.plan or Plan(()), "far")
-    found = other.propose(asked)
-    assert found is not None
-    assert (found.id, [step.tool for step in found.plan.steps]) == ("", ["list_abilities"])
+    def sureness(about: Asked, plan: Plan) -> float:
+        pupil = Pupil(ground.texts, DEVICES[2])
+        pupil.learn(about, plan, "a")
+        found = pupil.propose(asked)
+        return found.sureness if found is not None else 0.0
+
+    others = [one for edge in (1, 3) for one in ground.life(edge) if one.kind != asked.kind and one.plan is not None]
+    far = min(others, key=lambda one: sureness(one, Plan(())))
+    assert sureness(far, Plan(())) < 0.3
+    assert proposed(1.0, asked, asked.plan or Plan(())) == "a"  # taught in these very words: surer
+    assert proposed(0.6, far, far.plan or Plan(())) == ""
+    assert proposed(0.8, far, Plan(())) == ""
+    assert proposed(0.4, far, Plan(())) == "a"  # to do nothing is likelier than these tools
 
 
 def test_a_prior_proposes_only_tools_that_the_device_has(personas: dict[str, Persona]) -> None:
@@ -340,8 +348,9 @@ def test_an_untaught_edge_asks_and_what_it_asked_is_right(made: Fleet) -> None:
 
 
 def test_newcomers_begin_with_what_founders_learnt(
-    tmp_path: Path, texts_folder: Path, personas: dict[str, Persona]
+    tmp_path: Path, texts_folder: Path, personas: dict[str, Persona], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("hearth.bench.fleet_prior.LEAST", 3)
     made = of(tmp_path / "n", texts_folder, personas, NEWCOMERS)
     simulate(made, Letters())
     merged = Lived(made, "merged")
@@ -356,10 +365,11 @@ def test_newcomers_begin_with_what_founders_learnt(
     sorts = [place[f"n_{sort}"] for sort in ("convention", "unplanned", "common")]
     assert np.array_equal(at_0[0, sorts].sum(), at_0[0, place["n"]])
     assert (merged.fetched_bytes > 100_000).all()
+    assert (Lived(made, "shipped").fetched_bytes == 0).all()
     document = summary(made, [Lived(made, way) for way in WAYS])
     text = "\n".join(lines(document))
     assert all(way in text for way in WAYS)
-    assert csv_of(document).count("\n") == 1 + 4 * 2 * 2
+    assert csv_of(document).count("\n") == 1 + 5 * 2 * 2
     picture = fleet_png({**document, "commit": "x"})
     assert picture.startswith(b"\x89PNG")
     assert "data:image/png" in fleet_html(document, picture, ["<b>"])
@@ -370,7 +380,10 @@ def test_newcomers_begin_with_what_founders_learnt(
 def test_two_processes_give_the_result_of_one(tmp_path: Path, texts_folder: Path, personas: dict[str, Persona]) -> None:
     settings = Settings(26, Habit(seed=3, n_days=1, requests_a_day=1.0, n_variants=4), n_probed=1)
     assert len(parts_of(settings, "personal")) == 2
-    one, two = (of(tmp_path / name, texts_folder, personas, settings) for name in ("one", "two"))
+    one, two = (
+        of(tmp_path / name, texts_folder, personas, settings, ("personal", "shared", "merged"))
+        for name in ("one", "two")
+    )
     simulate(one, Letters())
     simulate(two, Letters(), n_processes=2)
     assert document_of(one) == document_of(two)

@@ -25,7 +25,6 @@ from hearth.bench.metrics import f1
 from hearth.bench.suites.q2a import is_same
 from hearth.models.heads import Heads
 from hearth.plan_format import plan_to_json
-from hearth.planning.learned import LEAST_CONFIDENCE
 from hearth.planning.reading import ReadingOptions
 from hearth.planning.repeating import WEIGHTS, Repeat, Repeats, values_of
 from hearth.planning.taught import targets_of
@@ -119,11 +118,11 @@ class Texts:
 
 _LEAST_SCORE = 0.05
 """Of a tool, to be weighed at all."""
-_LEAST_LIKELY = LEAST_CONFIDENCE["none"]
-"""Of a prior's tools, to be proposed where something is remembered; as the agent's own student has it."""
 _OF_ARGUMENTS = 0.5
-"""What is left of a prior's sureness when its plan has to be right in every argument, too. So what is remembered and sure
-enough to run (`Cloud.sure`) never gives way."""
+"""What is left of a prior's sureness when its plan has to be right in every argument, too. So what is remembered and
+sure enough to run (`Cloud.sure`) never gives way."""
+_LIKELIER_THAN_NOT = 0.5
+"""A prior's tools, where what is remembered says that nothing is to be done."""
 _ALIKE = 0.7
 """Likeness from which on a plan that was wrong for a request takes its demonstrations with it."""
 
@@ -160,7 +159,7 @@ class Pupil:
         likely = self._guide.likely(asked.wording.text) if self._guide is not None else None
         if self._guide is None or likely is None:
             return best
-        is_likely = likely.confidence >= _LEAST_LIKELY
+        is_likely = best is None or bool(best.plan.steps) or likely.confidence >= _LIKELIER_THAN_NOT
         if best is None or (is_likely and best.sureness < _OF_ARGUMENTS * likely.confidence):
             return Repeat(self._guide.plan(likely, asked), "", 0.0, _NO_SIGNS)
         return best

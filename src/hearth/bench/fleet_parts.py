@@ -1,9 +1,9 @@
 """Parts of a fleet's simulation: some edges with one way of learning. Each is a file; the same part, the same file.
 
-Ways: `personal` (a student of one's own, blank at first), `merged` (one that begins with the merged statistics of the
-founders), `strangers` (the same, of founders of other personas alone), `shared` (one student for all, taught by
-everybody's demonstrations, brought up to date every night). Founders are three in four edges; `merged` and `strangers`
-are lived by the others, the newcomers.
+Ways: `personal` (a student of one's own, blank at first), `shared` (one student for all, taught by everybody's
+demonstrations, brought up to date every night), and those of newcomers, one edge in four: `merged` (begun with the
+shipped demonstrations and the merged statistics of the founders, the other three in four), `strangers` (the same, of
+founders of other personas alone), `shipped` (begun with the shipped demonstrations alone).
 """
 
 from __future__ import annotations
@@ -49,8 +49,9 @@ from hearth.planning.taught import targets_of
 from hearth.protocols import Encoder
 from hearth.types import Demonstration, Plan
 
-Way = Literal["personal", "merged", "strangers", "shared"]
-WAYS: tuple[Way, ...] = ("personal", "shared", "merged", "strangers")
+Way = Literal["personal", "merged", "strangers", "shipped", "shared"]
+WAYS: tuple[Way, ...] = ("personal", "shared", "merged", "strangers", "shipped")
+OF_NEWCOMERS: tuple[Way, ...] = ("merged", "strangers", "shipped")
 Arrays: TypeAlias = Mapping[str, NDArray[np.generic]]
 CHECKPOINTS = (0, 5, 10, 20, 50, 100, 200)
 """After so many requests a newcomer's student is asked what it was never taught."""
@@ -73,7 +74,7 @@ class Settings:
     habit: Habit = field(default_factory=Habit)
     cloud: Cloud = field(default_factory=Cloud)
     n_newcomers: int = 96
-    """Edges that live with `merged` and `strangers`, where there are as many."""
+    """Edges that live in each way of newcomers, where there are as many."""
     n_probed: int = 60
     """Newcomers whose students are asked what they were never taught."""
 
@@ -109,7 +110,7 @@ def probed_edges(settings: Settings) -> tuple[int, ...]:
 
 def parts_of(settings: Settings, way: Way) -> tuple[Part, ...]:
     edges = list(range(settings.n_edges))
-    if way in ("merged", "strangers"):
+    if way in OF_NEWCOMERS:
         edges = [edge for edge in edges if is_newcomer(edge)][: settings.n_newcomers]
     size = len(edges) if way == "shared" else CHUNK
     starts = range(0, len(edges), max(size, 1))
@@ -273,7 +274,7 @@ class _Learnt:
 def make_priors(way: Way, ground: Ground, folder: Path, encoder: Encoder, progress: Progress = SILENT) -> None:
     """Write what the priors of a way say, where `_Priors` looks for it; nothing where it was written before."""
     path = folder / f"{way}.json"
-    if path.exists() or way not in ("merged", "strangers"):
+    if path.exists() or way not in OF_NEWCOMERS:
         return
     asked: dict[str, set[str]] = {}
     for part in parts_of(ground.settings, way):
@@ -284,7 +285,8 @@ def make_priors(way: Way, ground: Ground, folder: Path, encoder: Encoder, progre
             mine.update(sample.request.text for sample in ground.personas[persona].probes)
     tools = next(iter(ground.personas.values())).world.specs
     texts = {without: sorted(mine) for without, mine in asked.items()}
-    write_likely(path, _Learnt(ground, folder).founders, ground.shipped, encoder, tools, texts, progress)
+    founders = _Learnt(ground, folder).founders if way != "shipped" else Founders({}, {})
+    write_likely(path, founders, ground.shipped, encoder, tools, texts, progress)
 
 
 class _Priors:
@@ -293,12 +295,14 @@ class _Priors:
     def __init__(self, ground: Ground, folder: Path, way: Way) -> None:
         self._ground = ground
         self._made: dict[tuple[str, str], Heads] = {}
-        self._learnt = _Learnt(ground, folder)
+        self._learnt = _Learnt(ground, folder) if way != "shipped" else None
         self._said = json.loads((folder / f"{way}.json").read_text())
         self._arguments = Arguments(ground.shipped)
 
-    def heads(self, device: Device, without: str) -> Heads:
-        """Over the device's own features, of all founders but those of a persona."""
+    def heads(self, device: Device, without: str) -> Heads | None:
+        """Over the device's own features, of all founders but those of a persona; None: of nobody."""
+        if self._learnt is None:
+            return None
         if (device.name, without) not in self._made:
             if len(self._made) > 3:  # each holds two large matrices
                 self._made.clear()

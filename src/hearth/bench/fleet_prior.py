@@ -1,8 +1,8 @@
 """What founders of a fleet learnt as the prior that a service would publish, and what a new edge plans with it.
 
 Each founder gives what a device would (`planning.statistics.summed`: bounded, and nothing with too few demonstrations);
-the sums and those of the shipped demonstrations are merged, fitted for beginners (`planning.beginning`) and make a
-student of the profile `small`. What it says of every text that newcomers may say is kept in the folder, so that parts
+the sums are merged. A new edge's student (profile `small`) was taught the shipped demonstrations, as every device is,
+and takes the prior beside them. What it says of every text that newcomers may say is kept in the folder, so that parts
 can run anywhere. Arguments are in no prior: a device reads them from the request as its agent does
 (`planning.binding`), by what the shipped demonstrations show of how each is said and which result feeds which step.
 
@@ -24,7 +24,6 @@ import numpy as np
 from hearth.bench.fleet_habits import Asked
 from hearth.bench.progress import SILENT, Progress
 from hearth.bench.record import write_json
-from hearth.planning.beginning import begun
 from hearth.planning.binding import Unit, bind
 from hearth.planning.layout import public_tools
 from hearth.planning.lessons import Lesson, LessonStep, Result, Several, Source, explain, tokens_of
@@ -106,6 +105,7 @@ class Founders:
 
 
 def read_all(student: Student, texts: Sequence[str]) -> dict[str, Reading]:
+    """Readings by text."""
     return {
         text: reading
         for start in range(0, len(texts), _CHUNK)
@@ -124,21 +124,22 @@ def write_likely(
     asked: Mapping[str, Sequence[str]],
     progress: Progress = SILENT,
 ) -> None:
-    """Make priors and write what they say of texts.
+    """Make a student for each prior and write what it says of texts.
 
     Args:
+        founders: With none of them, or none that had enough, the student knows what is shipped alone.
         asked: Texts by the persona whose founders are left out of the prior; empty: nobody is left out.
     """
     shown = Student(encoder, tools, PROFILES["small"])
     shown.learn([one for one in shipped if one.plan.steps])
-    public = shown.statistics(public_tools())
     given = founders.statistics(shown)
     found: dict[str, object] = {}
-    with progress.stage(f"What {path.stem} priors say", sum(map(len, asked.values()))) as advance:
+    with progress.stage(f"What a new edge of {path.stem} knows", sum(map(len, asked.values()))) as advance:
         for without, texts in sorted(asked.items()):
-            prior = merged([public, *(one for persona, one in sorted(given.items()) if persona != without)])
-            prior = begun(prior, shown, public_tools(), is_in_prior=True)
+            others = [one for persona, one in sorted(given.items()) if persona != without]
+            prior = merged(others) if others else None
             student = shown.blank()
+            student.learn_from(shown, shown.ids)
             student.take_prior(prior)
             student.settle()
             likely: dict[str, object] = {}
@@ -147,7 +148,7 @@ def write_likely(
                 rankings = student.rank_readings(student.read(some))
                 likely |= {text: _kept(ranking) for text, ranking in zip(some, rankings, strict=True)}
                 advance(len(some))
-            found[without] = {"n_bytes": len(encode(prior)), "likely": likely}
+            found[without] = {"n_bytes": len(encode(prior)) if prior is not None else 0, "likely": likely}
     write_json(path, found)
 
 

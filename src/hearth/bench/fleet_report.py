@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from hearth.bench.fleet import Fleet
 from hearth.bench.fleet_edge import MEASURES, STRATA
 from hearth.bench.fleet_habits import owner_of
-from hearth.bench.fleet_parts import CHECKPOINTS, PROBED, Settings, Way, device_of, parts_of
+from hearth.bench.fleet_parts import CHECKPOINTS, OF_NEWCOMERS, PROBED, Settings, Way, device_of, parts_of
 from hearth.bench.record import origin
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
@@ -174,8 +174,8 @@ def numbers(lived: Sequence[Lived], settings: Settings) -> dict[str, Json]:
         found["of_always_asking_last_days"] = round(exact / best, 5) if isinstance(exact, float) else None
     if "personal" in by and "shared" in by:
         found["conventions"] = _personal_beside_shared(by["personal"], by["shared"])
-    if "personal" in by and "merged" in by:
-        found["newcomers"] = {way: _newcomers(by["personal"], by[way]) for way in ("merged", "strangers") if way in by}
+    if "personal" in by:
+        found["newcomers"] = {way: _newcomers(by["personal"], by[way]) for way in OF_NEWCOMERS if way in by}
     return found
 
 

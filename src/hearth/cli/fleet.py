@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from hearth.bench.fleet import Fleet
 
 _FILE = click.Path(path_type=Path)
-_WAYS = ("personal", "shared", "merged", "strangers")
+_WAYS = ("personal", "shared", "merged", "strangers", "shipped")
 
 
 @click.group()
