@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,8 @@ pytest.importorskip("peft", reason="needs the extra hf: pip install 'hearth-agen
 pytest.importorskip("llguidance", reason="needs the extra hf: pip install 'hearth-agent[hf]'")
 
 from tests.tiny_models import make_llama
+
+from hearth.learn.adapter_archive import pack
 
 pytestmark = [
     pytest.mark.slow,
@@ -113,3 +116,44 @@ def test_a_home_plans_with_the_adapter_in_use(home: Path, tmp_path: Path) -> Non
     found = json.loads(hearth("--home", home, "plan", "zorble the quux", "--json"))
     assert [node["task"] for node in found["task_nodes"]] == ["current_time"]
     assert found["planner"].startswith("compact:")
+
+
+def test_an_adapter_made_elsewhere_is_judged_here_before_it_plans(taught: dict[str, Path], tmp_path: Path) -> None:
+    """Packed as a cloud offers it: taken on the same model alone, as a version that the gate lets plan or not."""
+    there, here, model = tmp_path / "there", tmp_path / "here", taught["model"]
+    shown = taught["state"].parent / "shown.jsonl"
+    for state in (there, here):
+        hearth("learn", "--fast", "--from", shown, "--tools", taught["state"].parent / "tools.json", "--state", state)
+    options = ("--epochs", "20", "--lr", "0.01", "--tool-tokens")
+    made = json.loads(hearth("adapters", "distil", "--base", model, *options, "--json", "--state", there))
+    data, _ = pack(there / "learned" / "adapters" / str(made["number"]))
+    (tmp_path / "packed").write_bytes(data)
+
+    other = make_llama(tmp_path / "other", width=48, seed=3)
+    take = ("adapters", "take", tmp_path / "packed", "--state", here)
+    assert "name the folder of that model with --base" in hearth(*take, "--base", other, code=78)
+    assert listed(here) == []
+    found = json.loads(hearth(*take, "--base", model, "--json", code=0))
+    assert found["is_current"], found["gate"]
+    assert found["gate"]["after"] > found["gate"]["before"]
+    assert (found["record"]["ids"], found["record"]["base"]) == ([], str(model))
+    assert "the model alone" in hearth("adapters", "rollback", "--state", here)
+
+    noise = pack_of_noise(there / "learned" / "adapters" / str(made["number"]), tmp_path)
+    hearth("adapters", "promote", "1", "--state", here)
+    refused = hearth("adapters", "take", noise, "--state", here, "--base", model, code=1)
+    assert "It is not in use" in refused
+    assert [one["is_current"] for one in listed(here)] == [True, False]
+
+
+def pack_of_noise(adapter: Path, tmp_path: Path) -> Path:
+    """The same with weights that say nothing, and one that brings a chat form of its own."""
+    from safetensors.numpy import load_file, save_file
+
+    folder = tmp_path / "noise"
+    shutil.copytree(adapter, folder)
+    weights = load_file(folder / "adapter_model.safetensors")
+    save_file({name: -3 * one for name, one in weights.items()}, folder / "adapter_model.safetensors")
+    data, _ = pack(folder)
+    (tmp_path / "noise.packed").write_bytes(data)
+    return tmp_path / "noise.packed"
