@@ -22,6 +22,7 @@ from hearth.planning.binding import Unit
 from hearth.planning.check import check_plan
 from hearth.planning.choosing import Ballot
 from hearth.planning.conventions import CONFIDENCE, OWNERS, Conventions
+from hearth.planning.denying import forbids, with_denials
 from hearth.planning.lessons import tokens_of
 from hearth.planning.manners import Manners
 from hearth.planning.offered import Offered
@@ -128,8 +129,11 @@ class RecallPlanner:
         again = self._again(request, forms[0], context, tools)
         if again is not None and again.is_whole and not again.is_exchanged:
             return self._repeated(again)
+        if forbids(text):
+            return Refusal("out_of_scope", _NOT_TO, planner=OWNERS_WORD if len(parts) < 2 else self.name)
         proposal = Proposal(ballot, units, offered, manners, self._remembered.likeness)
         answer = self._answered(proposal.parts(), offered)
+        answer = with_denials(answer, text) if isinstance(answer, Plan) else answer
         return self._repeated(again) if again is not None and _bears_out(answer, again) else answer
 
     def _again(
@@ -278,6 +282,7 @@ _HARMLESS = frozenset({"add", "set", "remember", "draft", "write"})
 _FALLBACK = "add_reminder"
 _ABILITIES = "list_abilities"
 _CANNOT = "I can't do that yet."
+_NOT_TO = "You asked me not to, so I did nothing. If something else is to be done, say it by itself."
 _UNSURE = "I'm not sure what you mean, so I did nothing."
 
 
