@@ -90,60 +90,74 @@ def _of_group(found: Sequence[Sequence_], lengths: NDArray[np.int64], grounds: G
     """Features of sequences of about the same number of steps, the shorter ones filled up with the end."""
     e, members = grounds.evidence, [set_of(sequence) for sequence in found]
     path = grounds.paths(found, lengths)
-    a, b, within = path[:, :-1], path[:, 1:], path[:, 1:-1]
-    is_link = np.arange(a.shape[1]) <= lengths[:, None]
+    within = path[:, 1:-1]
+    is_link = np.arange(path.shape[1] - 1) <= lengths[:, None]
     is_in = is_link[:, 1:] & _first_uses(within)
-    uses = np.zeros((len(found), len(grounds.names) + 1), dtype=np.bool_)
-    uses[np.arange(len(found))[:, None], within] = True
-    tools, best, any_ = (scores[within] for scores in (grounds.tools, grounds.best, grounds.any))
-    p = np.clip(tools, _FLOOR, 1 - _FLOOR)
-    odds = np.log(p / (1 - p))
-    steps = grounds.steps.max(axis=0)[within]
-    rarity = grounds.rarity[within] * is_in
-    n_links = np.where(is_link, grounds.n_links[a, b], 0.0)
-    link = np.where(n_links > 0, grounds.link[a, b], 0.0)
+    tools, links = _of_tools(grounds), _of_links(grounds)
+    # Looked up in one go and added tool by tool: what is filled up, or stands there again, counts 0.
+    by_tool = dict(zip(tools, (np.array(list(tools.values()))[:, within] * is_in).sum(axis=2)))
+    by_link = dict(zip(links, (np.array(list(links.values()))[:, path[:, :-1], path[:, 1:]] * is_link).sum(axis=2)))
+    missed, clause_missed, rare_missed = _missed(found, within, grounds)
     n_known, n_sets = _taught(found, members, grounds)
-    is_new = (is_link & (n_links == 0)).sum(axis=1)
     forward = np.minimum(np.diff(grounds.said[within], axis=1), 0.0) * is_link[:, 2:]
     votes_sequence, votes_set, votes_tools, votes_links = _votes(found, members, e)
-    columns = (
-        ((2 * p - 1) * is_in).sum(axis=1),
-        (odds * is_in).sum(axis=1),
-        np.where(is_in, p, 1.0).min(axis=1),
-        np.log(np.maximum(_missed(uses, e.tools, grounds), _FLOOR)),
-        ((2 * link - 1) * is_link).sum(axis=1),
-        (np.log(np.clip(link, _FLOOR, 1)) * is_link).sum(axis=1),
-        np.log1p(n_links).sum(axis=1),
-        is_new,
-        votes_sequence,
-        votes_set,
-        votes_tools,
-        votes_links,
-        ((2 * best - 1) * is_in).sum(axis=1),
-        (np.log(np.clip(best, 0.02, 1)) * is_in).sum(axis=1),
-        _missed(uses, e.clause_best, grounds),
-        ((2 * any_ - 1) * is_in).sum(axis=1),
-        lengths == 1,
-        lengths == 3,
-        lengths > 3,
-        np.log([max(e.sizes.get(min(n, 6), 0.0), 0.02) for n in lengths.tolist()]),
-        n_known > 0,
-        n_sets > 0,
-        np.log(np.maximum(n_known, 1)),
-        (n_known > 0) * e.nearest,
-        _order_log(path, lengths, grounds),
-        is_new * e.nearest,
-        forward.sum(axis=1),
-        _cover(grounds.by_clause, within),
-        ((2 * steps - 1) * is_in).sum(axis=1),
-        (np.log(np.clip(steps, 0.02, 1)) * is_in).sum(axis=1),
-        _cover(grounds.steps, within),
-        rarity.sum(axis=1),
-        (odds * rarity).sum(axis=1),
-        _rare_missed(uses, grounds),
-        *_trained(found, members, e.proposal),
-    )
-    return np.ascontiguousarray(np.array(columns, dtype=np.float64).T)
+    signs = {
+        **by_tool,
+        **by_link,
+        "tools_least": np.where(is_in, np.clip(grounds.tools, _FLOOR, 1 - _FLOOR)[within], 1.0).min(axis=1),
+        "tools_missed": np.log(np.maximum(missed, _FLOOR)),
+        "clauses_missed": clause_missed,
+        "rare_missed": np.log(np.maximum(rare_missed, _FLOOR) / _FLOOR),
+        "votes_sequence": votes_sequence,
+        "votes_set": votes_set,
+        "votes_tools": votes_tools,
+        "votes_links": votes_links,
+        "size_1": lengths == 1,
+        "size_3": lengths == 3,
+        "size_more": lengths > 3,
+        "size_log": np.log([max(e.sizes.get(min(n, 6), 0.0), 0.02) for n in lengths.tolist()]),
+        "known": n_known > 0,
+        "known_set": n_sets > 0,
+        "known_log": np.log(np.maximum(n_known, 1)),
+        "known_near": (n_known > 0) * e.nearest,
+        "order_log": _order_log(path, lengths, grounds),
+        "links_new_near": by_link["links_new"] * e.nearest,
+        "said_back": forward.sum(axis=1),
+        "cover": _cover(grounds.by_clause, within),
+        "step_cover": _cover(grounds.steps, within),
+        **dict(zip(FEATURES[-_N_TRAINED:], _trained(found, members, e.proposal))),
+    }
+    return np.ascontiguousarray(np.array([signs[name] for name in FEATURES], dtype=np.float64).T)
+
+
+def _of_tools(grounds: Grounds) -> dict[str, Floats]:
+    """What speaks for each of the few tools, to be added up over those of a sequence; [n_names] each."""
+    p = np.clip(grounds.tools, _FLOOR, 1 - _FLOOR)
+    odds = np.log(p / (1 - p))
+    steps = grounds.steps.max(axis=0)
+    return {
+        "tools_fit": 2 * p - 1,
+        "tools_odds": odds,
+        "clauses_fit": 2 * grounds.best - 1,
+        "clauses_log": np.log(np.clip(grounds.best, 0.02, 1)),
+        "any_fit": 2 * grounds.any - 1,
+        "step_fit": 2 * steps - 1,
+        "step_log": np.log(np.clip(steps, 0.02, 1)),
+        "rare": grounds.rarity,
+        "rare_odds": odds * grounds.rarity,
+    }
+
+
+def _of_links(grounds: Grounds) -> dict[str, Floats]:
+    """What speaks for each link between them; [n_names, n_names] each."""
+    is_taught = grounds.n_links > 0
+    link = np.where(is_taught, grounds.link, 0.0)
+    return {
+        "links_fit": 2 * link - 1,
+        "links_log": np.log(np.clip(link, _FLOOR, 1)),
+        "links_count": np.log1p(grounds.n_links),
+        "links_new": np.where(is_taught, 0.0, 1.0),
+    }
 
 
 def _first_uses(places: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -185,16 +199,17 @@ def _votes(found: Sequence[Sequence_], members: Sequence[Sequence_], e: Evidence
     )
 
 
-def _missed(uses: NDArray[np.bool_], scores: Floats, grounds: Grounds) -> Floats:
-    """The highest score of a tool that a set lacks.
-
-    Args:
-        uses: Which of the tools of `grounds` each set has, shape [n_found, n_names + 1]; the last one is no tool.
-    """
-    n = min(_N_MISSED, len(scores))
-    top = np.argpartition(-scores, n - 1)[:n]
-    left = np.where(uses[:, grounds.name_of[top]], 0.0, scores[top])
-    return np.asarray(np.maximum(left.max(axis=1), 0.0), dtype=np.float64)
+def _missed(found: Sequence[Sequence_], within: NDArray[np.int64], grounds: Grounds) -> Floats:
+    """The highest score of a tool that a set lacks: from the whole text, from a clause, and of hardly taught tools from
+    the whole text; shape [3, n_found]."""
+    e = grounds.evidence
+    uses = np.zeros((len(found), len(grounds.names) + 1), dtype=np.bool_)  # the last one is no tool of these
+    uses[np.arange(len(found))[:, None], within] = True
+    scores = np.array([e.tools, e.clause_best, e.rarity * e.tools])
+    n = min(_N_MISSED, scores.shape[1])
+    top = np.argpartition(-scores, n - 1, axis=1)[:, :n]
+    left = np.where(uses[:, grounds.name_of[top]], 0.0, np.take_along_axis(scores, top, axis=1))
+    return np.asarray(np.maximum(left.max(axis=2), 0.0).T, dtype=np.float64)
 
 
 def _cover(by_clause: Floats, within: NDArray[np.int64]) -> Floats:
@@ -202,12 +217,6 @@ def _cover(by_clause: Floats, within: NDArray[np.int64]) -> Floats:
     scores = np.clip(by_clause, 0, 1)
     served = scores[:, within].max(axis=2)
     return np.asarray((served - scores.max(axis=1, keepdims=True)).sum(axis=0), dtype=np.float64)
-
-
-def _rare_missed(uses: NDArray[np.bool_], grounds: Grounds) -> Floats:
-    """Log of the highest score of a hardly taught tool that a set lacks; 0 where there is none."""
-    scores = grounds.evidence.rarity * grounds.evidence.tools
-    return np.asarray(np.log(np.maximum(_missed(uses, scores, grounds), _FLOOR) / _FLOOR), dtype=np.float64)
 
 
 def _order_log(path: NDArray[np.int64], lengths: NDArray[np.int64], grounds: Grounds) -> Floats:
