@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hearth import errors
-from hearth.cli.invocation import Invocation, as_json, print_json
+from hearth.cli.invocation import Invocation, Number, as_json, print_json
 from hearth.terminal import clean
 
 if TYPE_CHECKING:
@@ -75,7 +75,12 @@ def list_devices(invocation: Invocation, as_json: bool) -> int:
 
 
 @devices.command()
-@click.option("--seconds", type=float, default=0.0, help="End after so long; default: when stopped (Ctrl-C).")
+@click.option(
+    "--seconds",
+    type=Number(min=0, max=31_536_000),
+    default=0.0,
+    help="End after so long; default: when stopped (Ctrl-C).",
+)
 @click.option("--quiet", is_flag=True, help="Remember, and print nothing.")
 @as_json
 @click.pass_obj

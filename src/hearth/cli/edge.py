@@ -17,7 +17,7 @@ import click
 from hearth import errors
 from hearth.cli.edge_join import door_of, join, leave, now_of, opened, settings_of
 from hearth.cli.edge_run import health, point, run
-from hearth.cli.invocation import Invocation, as_json, print_json
+from hearth.cli.invocation import SECONDS, Invocation, as_json, print_json
 from hearth.cli.prior import give
 from hearth.terminal import clean, short
 
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 _KINDS_OF: dict[str, Kind] = {"demonstrations": "demonstration", "statistics": "statistics"}
 _APPLIES = {"prior": "hearth learn prior", "adapter": "hearth adapters take"}
 """Who takes what was fetched."""
-_EVERY_S = 300.0
 
 
 @click.group()
@@ -157,7 +156,15 @@ def _token_state(store: Store, home: Path) -> str:
 )
 @click.option("--take", multiple=True, type=click.Choice(["prior", "adapter"]), help="Fetch these this once.")
 @click.option("--again", is_flag=True, help="Try once more what was not taken.")
-@click.option("--every", "every_s", default=_EVERY_S, show_default=True, help="With --watch: at least so often, in s.")
+@click.option(
+    "--every",
+    "every_s",
+    type=SECONDS,
+    default=300.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="With --watch: at least so often.",
+)
 @as_json
 @click.pass_obj
 def sync(

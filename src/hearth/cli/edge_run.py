@@ -9,10 +9,8 @@ from pathlib import Path
 
 import click
 
-from hearth.cli.invocation import Invocation, as_json, print_json
+from hearth.cli.invocation import SECONDS, Invocation, Number, as_json, print_json
 from hearth.terminal import clean
-
-_Seconds = click.FloatRange(min=0.01)
 
 
 def _health_file(invocation: Invocation, named: Path | None) -> Path:
@@ -32,13 +30,13 @@ health_option = click.option(
 
 
 @click.command()
-@click.option("--sync-every", type=_Seconds, default=300.0, show_default=True, metavar="SECONDS")
-@click.option("--tend-every", type=_Seconds, default=3600.0, show_default=True, metavar="SECONDS")
-@click.option("--learn-every", type=_Seconds, default=21600.0, show_default=True, metavar="SECONDS")
+@click.option("--sync-every", type=SECONDS, default=300.0, show_default=True, metavar="SECONDS")
+@click.option("--tend-every", type=SECONDS, default=3600.0, show_default=True, metavar="SECONDS")
+@click.option("--learn-every", type=SECONDS, default=21600.0, show_default=True, metavar="SECONDS")
 @click.option(
     "--quiet",
     "quiet_s",
-    type=click.FloatRange(min=0),
+    type=Number(min=0, max=31_536_000),
     default=600.0,
     show_default=True,
     metavar="SECONDS",
@@ -191,7 +189,7 @@ def point(invocation: Invocation, node: str, as_json: bool) -> int:
 @click.option(
     "--max-age",
     "max_age_s",
-    type=_Seconds,
+    type=SECONDS,
     default=120.0,
     show_default=True,
     metavar="SECONDS",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hearth.cli.invocation import Number
 from hearth.terminal import clean
 
 if TYPE_CHECKING:
@@ -32,9 +33,9 @@ def fleet() -> None:
 @click.option("--workspace", type=_FILE, default=Path("fleet"), show_default=True, metavar="DIR", help="For its parts.")
 @click.option("--resume", is_flag=True, help="Carry on with what is in the workspace.")
 @click.option("--ways", default=",".join(_WAYS), show_default=True, metavar="LIST", help="Ways of learning.")
-@click.option("--requests", type=click.FloatRange(1, 40), default=7.0, show_default=True, help="A day, in the mean.")
+@click.option("--requests", type=Number(1, 40), default=7.0, show_default=True, help="A day, in the mean.")
 @click.option(
-    "--habit", type=click.FloatRange(0, 3), default=1.0, show_default=True, help="Exponent of Zipf's law over requests."
+    "--habit", type=Number(0, 3), default=1.0, show_default=True, help="Exponent of Zipf's law over requests."
 )
 @click.option(
     "--meanings",
@@ -43,15 +44,9 @@ def fleet() -> None:
     show_default=True,
     help="Whether an owner's phrases mean what no other's do.",
 )
-@click.option(
-    "--teacher-errors", type=click.FloatRange(0, 1), default=0.0, show_default=True, help="Share of its wrong plans."
-)
-@click.option(
-    "--sure", type=click.FloatRange(0, 1), default=0.5, show_default=True, help="From here on nobody is asked."
-)
-@click.option(
-    "--corrected", type=click.FloatRange(0, 1), default=0.5, show_default=True, help="Share of wrong plans, by owners."
-)
+@click.option("--teacher-errors", type=Number(0, 1), default=0.0, show_default=True, help="Share of its wrong plans.")
+@click.option("--sure", type=Number(0, 1), default=0.5, show_default=True, help="From here on nobody is asked.")
+@click.option("--corrected", type=Number(0, 1), default=0.5, show_default=True, help="Share of wrong plans, by owners.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @click.option("--json", "out", type=_FILE, metavar="OUT", help="Where the result goes (default: in the workspace).")
 def simulate(

@@ -33,7 +33,7 @@ _N_SHOWN = 8
 @click.option("--since", type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M"]), help="Memories from this day on.")
 @click.option("--until", type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M"]), help="Memories before this day.")
 @click.option("--topic", default="", metavar="WORDS", help="Memories with these words, or near their meaning.")
-@click.option("--keep-record", is_flag=True, help="Leave the recorded requests of `hearth history`.")
+@click.option("--keep-record", is_flag=True, help="Leave the recorded requests; waiting questions go.")
 @state_option
 @click.option("--yes", is_flag=True, help="Forget without asking.")
 @as_json
@@ -144,6 +144,7 @@ def _json(found: Found) -> dict[str, object]:
         "n_sightings": len(found.footage.sightings),
         "said_in_recordings": [text for _, text in found.footage.said],
         "n_sounds": len(found.footage.sounds),
+        "questions": [{"id": id, "request": text} for id, text in found.questions],
     }
 
 
@@ -153,6 +154,7 @@ def _show(found: Found) -> None:
         ("memory", list(found.events)),
         ("request", list(found.episodes)),
         ("said", [("", text) for _, text in found.footage.said]),
+        ("waits", [("", text or "a question that was answered") for _, text in found.questions]),
     )
     for name, rows in parts:
         for id, text in rows[:_N_SHOWN]:
@@ -193,6 +195,7 @@ def _say(receipt: Receipt) -> None:
         (receipt.n_sightings, "sighting with its faces and pictures", "sightings with their faces and pictures"),
         (receipt.n_said, "sentence heard in recordings", "sentences heard in recordings"),
         (receipt.n_erased, "message's bytes", "messages' bytes"),
+        (receipt.n_questions, "question that waited for the cloud", "questions that waited for the cloud"),
     )
     said = [f"{n} {one if n == 1 else many}" for n, one, many in counted if n]
     click.echo(f"Forgotten: {', '.join(said)}.")

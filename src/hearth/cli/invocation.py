@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import json
+import math
 import os
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -33,6 +34,21 @@ class Invocation:
 
         return config.home_folder(self.named_home, os.environ)
 
+
+class Number(click.FloatRange):
+    """A number within bounds that is one: `nan` is below and above none of them, and `inf` waits for ever."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        found = super().convert(value, param, ctx)
+        if not math.isfinite(found):
+            self.fail(f"{value!r} is no number to count with; expected {self._describe_range()}.", param, ctx)
+        return found
+
+
+SECONDS = Number(min=0.01, max=31_536_000)
+"""Up to a year."""
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 yes_option = click.option("--yes", is_flag=True, help="Approve what would be asked.")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hearth.cli.invocation import Number
 from hearth.errors import MissingExtraError, RequestError
 from hearth.terminal import clean
 
@@ -29,7 +30,7 @@ _N_NAMED = 10
 @click.option("--resume", is_flag=True, help="Leave out cases that are done and have not changed since.")
 @click.option("--dry-run", is_flag=True, help="Read and check everything, name the cases, run none.")
 @click.option(
-    "--limit", type=click.FloatRange(min=0), default=0.0, metavar="SECONDS", help="The most one case may take."
+    "--limit", type=Number(min=0, max=31_536_000), default=0.0, metavar="SECONDS", help="The most one case may take."
 )
 @click.option(
     "--engine", type=click.Choice(["local", "ray"]), default="local", show_default=True, help="Where cases run."

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hearth import errors
-from hearth.cli.invocation import Invocation, as_json, print_json
+from hearth.cli.invocation import Invocation, Number, as_json, print_json
 from hearth.cli.learning import Bars, folder_of, opened_state, state_option
 from hearth.terminal import clean
 
@@ -83,7 +83,7 @@ def _wanted(state: State, folder: Path, file: Path | None) -> Statistics:
 
 @click.command()
 @click.option("--withdraw", is_flag=True, help="Take back what was given plainly, for every prior made from now on.")
-@click.option("--minutes", type=click.FloatRange(0, 1440), default=120.0, help="How long a round may take (120).")
+@click.option("--minutes", type=Number(0, 1440), default=120.0, help="How long a round may take (120).")
 @click.option("--yes", is_flag=True, help="Do not ask before anything leaves.")
 @as_json
 @click.pass_obj

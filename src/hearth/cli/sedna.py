@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hearth import errors
-from hearth.cli.invocation import Invocation, as_json, print_json
+from hearth.cli.invocation import Invocation, Number, as_json, print_json
 from hearth.terminal import clean
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _OWNERS: dict[str, str] = {"train": "lifelonglearningjob", "eval": "lifelonglear
 follow_option = click.option(
     "--follow",
     "follow_s",
-    type=click.FloatRange(min=0),
+    type=Number(min=0),
     default=0.0,
     metavar="SECONDS",
     help="Look for new requests so often until ended; 0 plans what there is and ends.",

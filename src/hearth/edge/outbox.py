@@ -193,6 +193,23 @@ def _count_dropped(cursor: sqlite3.Cursor, kind: str, why: str, n: int, now: dt.
 # ── Taking out ────────────────────────────────────────────────────────────────────────────────────────────
 
 
+def questions(store: Store) -> tuple[tuple[str, str], ...]:
+    """Questions that wait or were answered: id, and the owner's words (empty once they were answered)."""
+    found = []
+    for row in store.query("SELECT id, payload, stands_for_json FROM outbox WHERE kind = 'question' ORDER BY number"):
+        text = str(json.loads(row["payload"])["request"]) if row["payload"] is not None else ""
+        stands_for: dict[str, str] = json.loads(row["stands_for_json"])
+        for name in sorted(stands_for, key=len, reverse=True):
+            text = text.replace(name, stands_for[name])
+        found.append((str(row["id"]), text))
+    return tuple(found)
+
+
+def forget_questions(cursor: sqlite3.Cursor, ids: Iterable[str]) -> None:
+    """Take questions out, with what was said to them; in the transaction of whoever forgets."""
+    cursor.executemany("DELETE FROM outbox WHERE kind = 'question' AND id = ?", [(id,) for id in ids])
+
+
 class Outbox:
     """The messages of one home. What a method changes is on disk when it returns."""
 

@@ -3,7 +3,8 @@
 `find` says what would go, `forget` does it: in one commit the demonstrations leave what counts and what is set aside,
 every version that held them, their scores and tasks, the record of the requests they came from; the current version
 gets files solved anew without them, equal to the last bit to those of a student that never saw them; a trained tier two
-that saw them is dropped until the next learning, and so are adapters of language students, first of all. Then the
+that saw them is dropped until the next learning, and so are adapters of language students, first of all. Questions that
+wait for the cloud go with anything that is forgotten: their words may be its words, masked. Then the
 database is written anew, so that no free page holds a word of it, and the folder's files are searched for what should
 be gone. The receipt repeats nothing of it.
 
@@ -25,6 +26,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from hearth.edge import outbox
 from hearth.errors import NotFound
 from hearth.footage import letting_go
 from hearth.footage.letting_go import Meant
@@ -69,10 +71,13 @@ class Found:
     """Facts, sentences of summaries and things kept that go with the memories."""
     footage: Meant = field(default_factory=Meant)
     """What was seen in recordings."""
+    questions: tuple[tuple[str, str], ...] = ()
+    """Id and words of questions that wait for the cloud, or for its answer to be taken: of those that match, and of
+    all where anything else goes, as their words may be its words. They can be asked again."""
 
     @property
     def is_empty(self) -> bool:
-        found = (self.demonstrations, self.events, self.episodes, self.n_agreements, self.sent)
+        found = (self.demonstrations, self.events, self.episodes, self.n_agreements, self.sent, self.questions)
         return self.footage.is_empty and not any((*found, self.attached.lines, self.attached.facts))
 
 
@@ -115,6 +120,8 @@ class Receipt:
     """Who was seen in recordings: places, faces, small pictures, activities. The recordings stay."""
     n_said: int = 0
     """Sentences understood in recordings."""
+    n_questions: int = 0
+    """That waited for the cloud."""
 
 
 # ── Finding ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -185,7 +192,11 @@ def find(
     facts |= memories.facts_meant(store, wanted, matching) if wanted is not None or matching else set()
     goes_with = memories.attached(store, {id for id, _ in found}, lines, facts)
     held = list({(entry.id, entry.digest): entry for entry in held}.values())
-    return Found(tuple(held), tuple(found), asked_for, n_agreements, sent, with_record, goes_with, footage)
+    whole = Found(tuple(held), tuple(found), asked_for, n_agreements, sent, with_record, goes_with, footage)
+    waiting = outbox.questions(store)
+    if whole.is_empty:
+        waiting = tuple((id, text) for id, text in waiting if matching and _has([text], matching))
+    return replace(whole, questions=waiting)
 
 
 def _held(store: Store, id: str) -> list[Entry]:
@@ -354,6 +365,7 @@ def _removed(
         _remove_episode(cursor, id)
     memories.remove(cursor, state.store, [id for id, _ in found.events], found.attached)
     letting_go.remove(cursor, found.footage)
+    outbox.forget_questions(cursor, [id for id, _ in found.questions])
     if found.events or found.attached.lines:  # FTS5 only marks words as deleted until its segments are merged
         cursor.execute("INSERT INTO event_words (event_words) VALUES ('optimize')")
     n_skills = _remove_skills(cursor, gone)
@@ -385,6 +397,7 @@ def _removed(
         n_blobs=len(found.attached.blobs),
         n_sightings=len(found.footage.sightings),
         n_said=len(found.footage.said),
+        n_questions=len(found.questions),
     )
 
 

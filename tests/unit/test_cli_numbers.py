@@ -1,0 +1,39 @@
+"""Numbers on the command line: within bounds, and numbers at all."""
+
+from __future__ import annotations
+
+import pytest
+
+from hearth import cli
+
+LIMITS = [
+    ("edge", "sync", "--every"),
+    ("edge", "run", "--sync-every"),
+    ("edge", "run", "--tend-every"),
+    ("edge", "run", "--learn-every"),
+    ("edge", "run", "--quiet"),
+    ("edge", "health", "--max-age"),
+    ("edge", "give", "--minutes"),
+    ("devices", "watch", "--seconds"),
+    ("adapters", "distil", "--lr"),
+    ("bench", "run", "--limit"),
+    ("fleet", "simulate", "--requests"),
+]
+
+
+@pytest.mark.parametrize("text", ["nan", "-nan", "inf", "-inf", "-1", "1e300", "soon", ""])
+@pytest.mark.parametrize("command", LIMITS, ids=" ".join)
+def test_what_is_no_number_to_count_with_is_refused(
+    command: tuple[str, ...], text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.run([*command, text]) == 2
+    said = capsys.readouterr().err
+    assert f"'{command[-1]}'" in said
+    assert "range" in said or "expected" in said or "not a valid number" in said
+    assert "Traceback" not in said
+
+
+@pytest.mark.parametrize("text", ["0.5", "60", "86400"])
+def test_a_number_is_taken(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["edge", "health", "--max-age", text, "--health", "/nowhere/health.json"]) != 2
+    assert "no health file" in capsys.readouterr().err
