@@ -102,6 +102,34 @@ def test_a_service_is_checked_without_serving(service: Path, capsys: pytest.Capt
     assert "none.jsonl" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("table", ["teacher", "answers"])
+@pytest.mark.parametrize(
+    ("base_url", "said"),
+    [
+        ("localhost:11434", "scheme"),
+        ("http://", "scheme"),
+        ("http://me:pw@127.0.0.1/v1", "holds a user name or password"),
+        ("http://127.0.0.1:99999/v1", "is not an address"),
+        ("http://[::1/v1", "is not an address"),
+    ],
+)
+def test_a_wrong_address_of_a_model_names_its_key_and_file(
+    service: Path, capsys: pytest.CaptureFixture[str], table: str, base_url: str, said: str
+) -> None:
+    (service / "cloud.toml").write_text(f'[{table}]\nkind = "model"\nbase_url = "{base_url}"\nmodel = "m"\n')
+    assert hearth(service, "check") == 78
+    fault = capsys.readouterr().err
+    assert f"base_url in [{table}] of cloud.toml" in fault
+    assert said in fault
+    assert "models.language" not in fault
+    assert "pw" not in fault
+
+
+def test_a_right_address_of_a_model_is_taken(service: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (service / "cloud.toml").write_text('[answers]\nkind = "model"\nbase_url = "http://127.0.0.1:9/v1"\nmodel = "m"\n')
+    assert hearth(service, "check") == 0
+
+
 def test_rounds_that_several_processes_cannot_hold_are_said(service: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with (service / "cloud.toml").open("a") as file:
         file.write("[statistics]\nmode = 'secret'\n")

@@ -15,7 +15,6 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any, get_args
 
-import httpx
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from fastapi import APIRouter, FastAPI, Request, Response
 from starlette.concurrency import run_in_threadpool
@@ -31,7 +30,7 @@ from hearth.cloud.limits import Quotas
 from hearth.cloud.logs import Log
 from hearth.cloud.numbers import Numbers
 from hearth.cloud.serving import PROBLEMS, Cloud, cloud_of, headers, key_of, profile_of, read, takes, told
-from hearth.cloud.settings import CloudSettings
+from hearth.cloud.settings import FILE, AnswersSettings, CloudSettings, TeacherSettings
 from hearth.cloud.signing import read_key
 from hearth.cloud.storage import Storage
 from hearth.cloud.teaching import (
@@ -53,7 +52,7 @@ from hearth.cloud.tokens import Tokens
 from hearth.cloud.way_out import NamedHosts
 from hearth.config import cache_folder, secret
 from hearth.errors import PlannerError, RegistryError, StoreError, WireError
-from hearth.models.remote import RemoteModel
+from hearth.models.remote import RemoteModel, endpoint
 from hearth.plan_format import tools_from_json
 from hearth.protocols import Encoder, LanguageModel
 from hearth.wire import (
@@ -479,10 +478,7 @@ def _teacher(settings: CloudSettings, storage: Storage, environ: Mapping[str, st
     if chosen.kind == "recorded":
         return Recorded(settings.path(chosen.path))
     if chosen.kind == "model":
-        models = [
-            _model(chosen.base_url, chosen.model, chosen.api_key_env, chosen.timeout_s, environ)
-            for _ in range(chosen.parallel)
-        ]
+        models = [_model(chosen, "[teacher]", environ) for _ in range(chosen.parallel)]
         return ModelTeacher(models, _encoder(environ))
     return None
 
@@ -492,10 +488,7 @@ def _answering(settings: CloudSettings, environ: Mapping[str, str]) -> Answering
     if chosen.kind == "recorded":
         return RecordedAnswers(settings.path(chosen.path))
     if chosen.kind == "model":
-        models = [
-            _model(chosen.base_url, chosen.model, chosen.api_key_env, chosen.timeout_s, environ)
-            for _ in range(chosen.parallel)
-        ]
+        models = [_model(chosen, "[answers]", environ) for _ in range(chosen.parallel)]
         return ModelAnswers(models)
     return None
 
@@ -506,10 +499,12 @@ def _encoder(environ: Mapping[str, str]) -> Encoder:
     return MiniLMEncoder.open(cache_folder(environ), n_threads=1)  # teachers read in threads of their own
 
 
-def _model(base_url: str, name: str, key_env: str, timeout_s: float, environ: Mapping[str, str]) -> LanguageModel:
-    key = secret("api_key_env", key_env, "[teacher] of cloud.toml", environ) if key_env else ""
-    host = httpx.URL(base_url)
-    return RemoteModel(base_url, name, key, NamedHosts(host), timeout_s=timeout_s)
+def _model(chosen: TeacherSettings | AnswersSettings, table: str, environ: Mapping[str, str]) -> LanguageModel:
+    """Raises: ConfigError: Its address or key cannot be used; names the key of `cloud.toml`."""
+    named = f"{table} of {FILE}"
+    key = secret("api_key_env", chosen.api_key_env, named, environ) if chosen.api_key_env else ""
+    way = NamedHosts(endpoint(chosen.base_url, named))
+    return RemoteModel(chosen.base_url, chosen.model, key, way, timeout_s=chosen.timeout_s, table=named)
 
 
 def _plan_queue(teacher: Planning, settings: CloudSettings, numbers: Numbers) -> Queue[Asked, PlanGiven]:

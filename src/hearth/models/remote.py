@@ -75,6 +75,7 @@ class RemoteModel:
         sleep: Callable[[float], object] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
         egress: Egress | None = None,
+        table: str = "[models.language]",
     ) -> None:
         """Nothing is sent yet.
 
@@ -87,15 +88,17 @@ class RemoteModel:
             sleep: Waits the seconds it is given; replaced in tests.
             clock: Seconds from any origin; replaced in tests.
             egress: Is told what each answer cost, towards the host's budget.
+            table: Where in which settings it is named, for messages.
         Raises:
             ConfigError: The address or the key cannot be used.
         """
         self.name = model
         self.n_tokens = 0
         """Of the last answer and its question, as the server counted them; 0 when it does not say."""
-        self._url = _endpoint(base_url)
+        self._table = table
+        self._url = endpoint(base_url, table)
         self._where = str(self._url.copy_with(query=None)).removesuffix("/chat/completions")
-        self._key = _checked_key(api_key)
+        self._key = _checked_key(api_key, table)
         self._timeout_s = timeout_s
         self._n_retries = n_retries
         self._sleep = sleep
@@ -208,7 +211,7 @@ class RemoteModel:
                     raise self._refused(reply)
                 raise PlannerError(
                     f"cannot reach the language model at {self._where!r} ({problem}) after {attempt + 1} attempts; "
-                    "check that it runs and that base_url in [models.language] is right"
+                    f"check that it runs and that base_url in {self._table} is right"
                 )
             self._sleep(wait_s)
         raise AssertionError("unreachable: the last attempt returns or raises")
@@ -243,7 +246,7 @@ class RemoteModel:
         except ValidationError:
             raise PlannerError(
                 f"the language model at {self._where!r} answered with no chat completion: {self._excerpt(body)!r}; "
-                "check that base_url in [models.language] ends where /chat/completions follows"
+                f"check that base_url in {self._table} ends where /chat/completions follows"
             ) from None
         self.n_tokens = completion.usage.total_tokens if completion.usage else 0
         if self._egress is not None and self.n_tokens > 0:
@@ -280,13 +283,11 @@ class RemoteModel:
         status, detail = reply.status, self._detail(reply)
         where, said = f"the language model at {self._where!r}", f"status {status}{': ' + detail if detail else ''}"
         if status in (401, 403):
-            return PlannerError(
-                f"{where} refused the key ({said}); check api_key_env or api_key_file in [models.language]"
-            )
+            return PlannerError(f"{where} refused the key ({said}); check api_key_env or api_key_file in {self._table}")
         if status == 404:
             return PlannerError(
                 f"{where} knows no model {self.name!r} or no such address ({said}); "
-                "check model and base_url in [models.language]"
+                f"check model and base_url in {self._table}"
             )
         if status == 429:
             wait_s = _retry_after_s(reply.retry_after)
@@ -297,14 +298,14 @@ class RemoteModel:
         if status < 400:
             return PlannerError(
                 f"{where} answered with {said} instead of a completion; redirects are not followed, "
-                "so give the final address as base_url in [models.language]"
+                f"so give the final address as base_url in {self._table}"
             )
-        return PlannerError(f"{where} did not accept the request ({said}); check model in [models.language]")
+        return PlannerError(f"{where} did not accept the request ({said}); check model in {self._table}")
 
     def _too_late(self) -> PlannerError:
         return PlannerError(
             f"the language model at {self._where!r} did not answer within {self._timeout_s:g} s; "
-            "raise timeout_s in [models.language] or use a smaller model"
+            f"raise timeout_s in {self._table} or use a smaller model"
         )
 
     def _detail(self, reply: _Reply) -> str:
@@ -331,19 +332,21 @@ def _one_line(text: str) -> str:
     return line if len(line) <= 200 else f"{line[:199]}…"
 
 
-def _endpoint(base_url: str) -> httpx.URL:
+def endpoint(base_url: str, table: str) -> httpx.URL:
     """The address of `/chat/completions`. Raises: ConfigError (never showing a password)."""
     try:
         url = httpx.URL(base_url.strip())
+        if url.port is not None and not 0 < url.port < 65_536:
+            raise httpx.InvalidURL(f"there is no port {url.port}")
     except httpx.InvalidURL as error:
-        raise ConfigError(f"base_url in [models.language] is not an address ({error}); write {_EXAMPLE_URL}") from None
+        raise ConfigError(f"base_url in {table} is not an address ({error}); write {_EXAMPLE_URL}") from None
     if url.userinfo:
         raise ConfigError(
-            "base_url in [models.language] holds a user name or password; take it out and name the key in api_key_env"
+            f"base_url in {table} holds a user name or password; take it out and name the key in api_key_env"
         )
     if url.scheme not in ("http", "https") or not url.host:
         raise ConfigError(
-            f"base_url in [models.language] has the scheme {url.scheme!r} and the host {url.host!r}; "
+            f"base_url in {table} has the scheme {url.scheme!r} and the host {url.host!r}; "
             f"expected an address such as {_EXAMPLE_URL}"
         )
     return url.copy_with(path=f"{url.path.rstrip('/')}/chat/completions", fragment=None)
@@ -352,11 +355,11 @@ def _endpoint(base_url: str) -> httpx.URL:
 _EXAMPLE_URL = "'http://127.0.0.1:11434/v1'"
 
 
-def _checked_key(api_key: str) -> str:
+def _checked_key(api_key: str, table: str) -> str:
     key = api_key.strip()
     if not (key.isascii() and key.isprintable()):
         raise ConfigError(
-            f"the API key of [models.language] ({len(key)} characters) holds a line break or a character that no key "
+            f"the API key of {table} ({len(key)} characters) holds a line break or a character that no key "
             "has; copy it again into the variable or file that api_key_env or api_key_file names"
         )
     return key
