@@ -193,10 +193,11 @@ def serving(
     teacher: Planning | None = None,
     answering: Answering | None = None,
     clock: Clock | None = None,
+    key: Ed25519PrivateKey | None = None,
 ) -> Iterator[Served]:
     """A service on loopback, with real HTTP; stopped in order."""
     monotonic = clock.monotonic if clock is not None else time.monotonic
-    key = Ed25519PrivateKey.generate()
+    key = key or Ed25519PrivateKey.generate()
     app = create_app(settings, storage, teacher=teacher, answering=answering, key=key, monotonic=monotonic)
     config = uvicorn.Config(app, host="127.0.0.1", port=0, log_config=None, access_log=False, lifespan="on")
     server = uvicorn.Server(config)

@@ -24,7 +24,9 @@ from hearth.cloud.offering import newest
 from hearth.cloud.settings import CloudSettings, parse_cloud_settings, read_cloud_settings
 from hearth.cloud.signing import make_key, read_key
 from hearth.cloud.storage import Storage
+from hearth.edge import joining
 from hearth.errors import ConfigError
+from tests.cloud.conftest import serving as in_process
 from tests.unit.test_adapter_archive import RECORD, written
 
 LINE = {"id": "d1", "user_request": "lamp on", "task_nodes": [{"task": "lamp_on", "arguments": []}]}
@@ -285,6 +287,25 @@ def test_a_port_that_is_taken(service: Path, capsys: pytest.CaptureFixture[str])
 
 
 # ── What it is known by, what it offers ───────────────────────────────────────────────────────────────────
+
+
+def test_its_keeper_sees_the_fingerprint_that_a_device_is_shown(
+    service: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert hearth(service, "fingerprint") == 0
+    said = capsys.readouterr().out.strip()
+    assert len(said.split()) == 8
+    for command in (["cloud", "init", str(service)], ["cloud", "--folder", str(service), "check"]):
+        assert run(command) == 0
+        assert said in capsys.readouterr().out
+    settings = read_cloud_settings(service)
+    key = read_key(settings.path(settings.service.key_file))
+    with Storage.open(settings.database_url()) as storage, in_process(settings, storage, key=key) as served:
+        told = wire.read(wire.Hello, httpx.get(f"{served.url}/v1/hello", headers={wire.PROTOCOL_HEADER: "1"}).content)
+    assert joining.fingerprint(told.public_key) == said  # what `hearth edge join` shows
+    (service / "cloud.key").chmod(0o644)
+    assert hearth(service, "fingerprint") == 78
+    assert said not in capsys.readouterr().out
 
 
 def test_an_adapter_is_offered_signed_and_numbered(service: Path, tmp_path: Path) -> None:

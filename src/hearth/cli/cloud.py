@@ -61,6 +61,7 @@ def init(chosen: Path, folder: Path | None) -> None:
     if not key.exists():
         make_key(key)
         click.echo(f"Made the key that priors are signed with: {key}; keep a copy, edges trust this one alone")
+    click.echo(f"Its fingerprint, for devices that join: {_fingerprint(settings)}")
     with _opened(settings) as storage:
         click.echo(f"The database is at version {storage.version()}.")
     click.echo(f"Try:\n  hearth cloud --folder {place} token new kitchen\n  hearth cloud --folder {place} serve")
@@ -69,7 +70,7 @@ def init(chosen: Path, folder: Path | None) -> None:
 @cloud.command()
 @click.pass_obj
 def check(folder: Path) -> None:
-    """Check the settings, the key, the database and the teacher, without serving."""
+    """Check the settings, the key, the database and the teacher, without serving; say the key's fingerprint."""
     _needs_extra()
     from hearth.cloud.service import create_app
     from hearth.cloud.settings import read_cloud_settings
@@ -79,9 +80,20 @@ def check(folder: Path) -> None:
         create_app(settings, storage)
         said = f"Ready: database at version {storage.version()}, {storage.n_demonstrations()} demonstrations"
     click.echo(f"{said}, plans by {settings.teacher.kind!r}.")
+    click.echo(f"The key's fingerprint, which `hearth edge join` shows: {_fingerprint(settings)}")
     if settings.service.workers > 1 and settings.statistics.mode == "secret":
         said = 'rounds of secret statistics need one process: write workers = 1, or mode = "off" under [statistics]'
         click.echo(f"hearth: {said}", err=True)
+
+
+@cloud.command()
+@click.pass_obj
+def fingerprint(folder: Path) -> None:
+    """Say the fingerprint of the key, and nothing else: what a device's owner compares, or gives to --fingerprint."""
+    _needs_extra()
+    from hearth.cloud.settings import read_cloud_settings
+
+    click.echo(_fingerprint(read_cloud_settings(folder)))
 
 
 @cloud.command()
@@ -341,6 +353,14 @@ def forget(folder: Path, name: str) -> None:
     with _opened(read_cloud_settings(folder)) as storage:
         n = storage.drop_edge(name)
     click.echo(f"Forgot {name}: {n} demonstrations.")
+
+
+def _fingerprint(settings: CloudSettings) -> str:
+    """Raises: ConfigError: The key cannot be read."""
+    from hearth.cloud.signing import public_key_of, read_key
+    from hearth.edge.joining import fingerprint
+
+    return fingerprint(public_key_of(read_key(settings.path(settings.service.key_file))))
 
 
 def _opened(settings: CloudSettings) -> Storage:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, get_args
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from fastapi import Request, Response
 
 from hearth import wire
@@ -18,6 +16,7 @@ from hearth.cloud.limits import Quotas
 from hearth.cloud.logs import Log
 from hearth.cloud.numbers import Numbers
 from hearth.cloud.settings import CloudSettings
+from hearth.cloud.signing import public_key_of
 from hearth.cloud.storage import Storage
 from hearth.cloud.teaching import Answers, Asked, Planning, Queue, Toolsets
 from hearth.errors import WireError
@@ -46,8 +45,7 @@ class Cloud:
     @property
     def public_key(self) -> str:
         """Base64 of 32 bytes, as edges keep it."""
-        raw = self.key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
-        return base64.b64encode(raw).decode()
+        return public_key_of(self.key)
 
 
 def cloud_of(request: Request) -> Cloud:

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import base64
 import os
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+    load_pem_private_key,
+)
 
 from hearth.errors import ConfigError
 
@@ -43,3 +50,8 @@ def read_key(path: Path) -> Ed25519PrivateKey:
             f"{str(path)!r} holds no Ed25519 key; bring back the one that edges joined, or make a new one"
         )
     return key
+
+
+def public_key_of(key: Ed25519PrivateKey) -> str:
+    """Base64 of 32 bytes, as edges keep it."""
+    return base64.b64encode(key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)).decode()
