@@ -7,7 +7,7 @@ student's). Three priors: the five others alone, with the shipped demonstrations
 Floors: nothing taught; the same number of one's own without a prior. Oracle: the five others, the shipped and all of
 one's own, taught to one student (which the prior with all of one's own equals, but for how evidence is joined).
 
-    --part curves | poison | noise | rounds   --profile small | medium | large
+    --part curves | devices | poison | noise | rounds   --profile small | medium | large
 
 Parts are written into `benchmarks/results/merging.json` side by side, so that each can be run alone.
 """
@@ -137,6 +137,28 @@ def curves(world: World, split: Split) -> dict[str, object]:
     for name in ("others.20", "others_and_shipped.20", "others_and_shipped.0"):
         found[f"{name}_minus_blank.200"] = difference(scores[name], asked)
     found["n_own_at_most"] = max(len(world.own(owner, 200)) for owner in OWNERS)
+    return found
+
+
+def devices(world: World, split: Split) -> dict[str, object]:
+    """The same of a device as it is: its student was taught the shipped demonstrations, and takes a prior of the five
+    others beside them. `twice`: one that holds the shipped demonstrations as well, as a service publishes it."""
+    scores: dict[str, list[tuple[float, float]]] = {}
+    for owner in OWNERS:
+        samples, readings = world.asked(owner, split)
+        alone, both = (world.others(owner, with_shipped=is_with) for is_with in (False, True))
+        for name, prior in (("shipped_here", None), ("others_and_shipped_here", alone), ("shipped_twice", both)):
+            student = world.blank()
+            student.learn_from(world.shipped, world.shipped.ids)
+            student.take_prior(prior)
+            for n in (0, 20):
+                student.learn_from(world.shown[owner], world.own(owner, n))
+                student.settle()
+                scores.setdefault(f"{name}.{n}", []).extend(score(student, samples, readings))
+        print(owner, {name: mean(found) for name, found in scores.items()}, flush=True)
+    found: dict[str, object] = {name: mean(listed) for name, listed in scores.items()}
+    for name, other in (("others_and_shipped_here", "shipped_here"), ("shipped_twice", "shipped_here")):
+        found[f"{name}.20_minus_{other}.20"] = difference(scores[f"{name}.20"], scores[f"{other}.20"])
     return found
 
 
@@ -270,7 +292,7 @@ def rounds(world: World, _: Split) -> dict[str, object]:
     }
 
 
-PARTS = {"curves": curves, "poison": poison, "noise": noise, "rounds": rounds}
+PARTS = {"curves": curves, "devices": devices, "poison": poison, "noise": noise, "rounds": rounds}
 
 
 def main() -> None:
