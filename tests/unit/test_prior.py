@@ -103,6 +103,29 @@ def test_removing_it_leaves_what_was_taught_here_to_the_last_bit(tmp_path: Path)
         assert state.take_prior(None).notes == ("there is none",)
 
 
+def test_what_is_shipped_and_taught_here_counts_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hearth.learn.state.public_tools", lambda: PUBLIC)
+    shipped = [replace(one, source="shipped") for one in lessons(30, 70_000)]
+    own = lessons(12, 5_000)
+    whole = PRIOR.plus(student(shipped).statistics(PUBLIC))  # as a service publishes it
+    with opened(tmp_path / "a") as state:
+        state.learn([*shipped, *own])
+        state.take_prior(whole, must_pass=False)
+        assert state.student.prior is not None
+        assert state.student.prior.digest == replace(PRIOR, n_edges=whole.n_edges).digest
+        assert state.take_prior(whole).notes == ("it is the prior that is used already",)
+    with opened(tmp_path / "b") as state:  # one that does not hold them is taken as it is
+        state.learn([*shipped, *own])
+        state.take_prior(PRIOR, must_pass=False)
+        assert state.student.prior is not None
+        assert state.student.prior.digest == PRIOR.digest
+    with opened(tmp_path / "c") as state:  # and so is a whole one where nothing shipped was taught
+        state.learn(own)
+        state.take_prior(whole, must_pass=False)
+        assert state.student.prior is not None
+        assert state.student.prior.digest == whole.digest
+
+
 def test_going_back_takes_the_prior_of_that_version(tmp_path: Path) -> None:
     other = edge(8).statistics(PUBLIC)
     with opened(tmp_path) as state:

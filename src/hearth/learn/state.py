@@ -40,6 +40,8 @@ from hearth.learn.tasks import (
 )
 from hearth.plan_format import read_graph, read_tools, tool_to_json
 from hearth.planning import prior_file
+from hearth.planning.beginning import beside
+from hearth.planning.layout import public_tools
 from hearth.planning.profiles import PROFILES
 from hearth.planning.statistics import Statistics
 from hearth.planning.student import Student, StudentOptions
@@ -343,7 +345,9 @@ class State:
     ) -> Report:
         """Make a version that begins with what others learnt, or (None) with nothing of theirs, if the gate lets it.
 
-        One's own demonstrations are the same in it; what waits keeps waiting.
+        One's own demonstrations are the same in it; what waits keeps waiting. Shipped ones that were taught here count
+        once: a prior that holds them, too, is taken without them.
+        Not covered: shipped demonstrations that are learnt after the prior was taken.
 
         Raises:
             StatisticsError: It is over other features; nothing was changed. StoreError: Nothing was changed.
@@ -352,6 +356,8 @@ class State:
         version = self.lineage.current()
         current = version.number if version is not None else None
         student = self._of_version(version)
+        if prior is not None and (shipped := self._shipped(student)):
+            prior = beside(prior, student.statistics(public_tools(), ids=shipped))
         if (student.prior.digest if student.prior else "") == (prior.digest if prior else ""):
             return Report(None, 0, notes=("it is the prior that is used already",) if prior else ("there is none",))
         student.take_prior(prior)
@@ -372,6 +378,11 @@ class State:
             cpu_s=time.process_time() - started_s, adapter=self._adapter(),
         )  # fmt: skip
         return Report(number, 0, verdict=verdict, cpu_s=time.process_time() - started_s)
+
+    def _shipped(self, student: Student) -> frozenset[str]:
+        """Ids of the shipped demonstrations that it was taught."""
+        held = self.store.query("SELECT id FROM demonstration WHERE source = 'shipped'")
+        return frozenset(row["id"] for row in held) & frozenset(student.ids)
 
     def _scores(self, number: int | None) -> Mapping[str, float]:
         return self.lineage.samples(number) if number is not None else {}

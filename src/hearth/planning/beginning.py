@@ -13,8 +13,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from hearth.errors import StatisticsError
 from hearth.planning.fitting import Joining, Outcome, digest, fit_outcomes
 from hearth.planning.statistics import Statistics
+from hearth.planning.statistics_file import faults_of
 from hearth.planning.student import Student
 
 _N_PARTS = 5
@@ -48,6 +50,21 @@ def begun(prior: Statistics, shown: Student, public: Collection[str], *, is_in_p
             done = n_own
             outcomes += student.outcomes(cases)
     return replace(prior, joining=_numbers(fit_outcomes(outcomes)))
+
+
+def beside(prior: Statistics, known: Statistics) -> Statistics:
+    """The prior for one that was taught `known` itself: exactly without it, where the prior holds it. The same
+    demonstrations counted twice drown what others learnt (log: "What devices learn from each other").
+
+    Whether it is held shows in what is left: less than nothing of a sequence, a square below zero, an entry beyond what
+    its squares allow. Then nothing is taken out. Not covered: a prior with noise in it shows it by its counts alone.
+    """
+    try:
+        rest = prior.minus(known)
+    except StatisticsError:
+        return prior
+    rest = replace(rest, n_edges=prior.n_edges, joining=prior.joining)
+    return prior if next(faults_of(rest), "") else rest
 
 
 def _numbers(joining: Joining) -> Numbers:
