@@ -103,22 +103,23 @@ def _draw_conventions(axes: Axes, ways: Mapping[str, Document]) -> None:
 
 
 def _draw_untaught(axes: Axes, ways: Mapping[str, Document]) -> None:
+    measures = (("node_f1", "o-", "node F1"), ("tools", "^--", "right tools"), ("exact", "s:", "exact plans"))
     for way, of in ways.items():
-        rows = [row for row in of.get("never_taught_after", ()) if row["n_common"]]
-        if rows:
-            counts, colour = [row["requests"] for row in rows], _COLOURS[way]
-            of_tools = [row["node_f1_common"] for row in rows]
-            axes.plot(counts, of_tools, "o-", ms=4, color=colour, label=f"{_NAMES[way]}: node F1")
-            axes.plot(counts, [row["exact_common"] for row in rows], "s:", ms=4, color=colour, label="  exact")
-            axes.plot(counts, [row["exact"] for row in rows], "x--", ms=5, lw=0.8, color=colour, label="  exact of all")
+        rows = of.get("never_taught_after", ())
+        for measure, style, _ in measures if rows else ():
+            counts, values = [row["requests"] for row in rows], [row[measure] for row in rows]
+            label = _NAMES[way] if measure == "node_f1" else None
+            axes.plot(counts, values, style, ms=4, lw=1.4, color=_COLOURS[way], label=label)
+    for _, style, label in measures:
+        axes.plot([], [], style, ms=4, lw=1.4, color=_GREY, label=label)
     axes.set_xscale("symlog", linthresh=5)
     ticks = [0, 5, 10, 20, 50, 100, 200]
     axes.set_xticks(ticks, [str(k) for k in ticks])
     axes.set(xlabel="requests lived", ylabel="on instructions never taught")
-    axes.set_title("A new edge on what nobody was taught and others may know, without asking", fontsize=10)
-    axes.set_ylim(0, 0.75)
+    axes.set_title("A new edge on what nobody was taught, without asking", fontsize=10)
+    axes.set_ylim(0, 0.85)
     axes.grid(alpha=0.25)
-    axes.legend(fontsize=7.5)
+    axes.legend(fontsize=7.5, ncols=2, loc="upper right")
 
 
 def _draw_strata(axes: Axes, ways: Mapping[str, Document]) -> None:
