@@ -206,3 +206,55 @@ def test_another_file_is_no_health_file(text: str, home: Path) -> None:
 def test_no_file_is_said(home: Path) -> None:
     with pytest.raises(StoreError, match="`hearth edge run` writes it"):
         read_health(home / "health.json", NOW)
+
+
+# ── Asked for ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_what_is_asked_for_comes_sooner_and_no_more_often_than_it_may(home: Path) -> None:
+    one, _ = runner(home, Piece(("a",), 1000.0, may_be_hastened=True), Piece(("b",), 1000.0), times=Times(hasten_s=0.6))
+    one.asked = threading.Event()
+
+    def ask() -> None:
+        until = time.monotonic() + 2.4
+        while time.monotonic() < until:  # a flood
+            assert one.asked is not None
+            one.asked.set()
+            time.sleep(0.005)
+        one.stop.set()
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    began_s = time.monotonic()
+    assert one.run()
+    thread.join()
+    n = ran(home).count("a")
+    assert 2 <= n <= 1 + (time.monotonic() - began_s) / 0.6
+    assert ran(home).count("b") == 1, "what may not be hastened is not"
+
+
+def test_what_is_asked_for_once_comes_once(home: Path) -> None:
+    one, _ = runner(home, Piece(("a",), 1000.0, may_be_hastened=True), times=Times(hasten_s=0.05))
+    one.asked = threading.Event()
+
+    def ask() -> None:
+        time.sleep(0.8)
+        assert one.asked is not None
+        one.asked.set()
+        time.sleep(0.8)
+        one.stop.set()
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    assert one.run()
+    thread.join()
+    assert ran(home) == ["a", "a"]
+
+
+def test_what_needs_a_file_needs_it_when_it_is_asked_for_too(home: Path) -> None:
+    one, _ = runner(home, Piece(("a",), 1000.0, needs_file=home / "token", may_be_hastened=True))
+    one.asked = threading.Event()
+    one.asked.set()
+    threading.Timer(0.5, one.stop.set).start()
+    assert one.run()
+    assert ran(home) == []

@@ -5,12 +5,20 @@ from __future__ import annotations
 import datetime as dt
 import os
 import signal
+import threading
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from hearth.cli.invocation import SECONDS, Invocation, Number, as_json, print_json
 from hearth.terminal import clean
+
+if TYPE_CHECKING:
+    from hearth.edge.running import Runner
+
+_LEAVE_S = 15.0
+"""So long the broker may take to be left."""
 
 
 def _health_file(invocation: Invocation, named: Path | None) -> Path:
@@ -79,45 +87,73 @@ def run(
 
     Each piece is a command: `hearth edge sync` (where a cloud was joined), `hearth memory tend`, `hearth learn --fast`.
     Between them the home is free; requests wait for a piece at most. SIGTERM ends it gently. With --init and --join a
-    new device sets itself up.
+    new device sets itself up. With --node and a broker in [home.mqtt], a message at hearth/sync hastens the next sync.
     """
     from hearth.edge.joining import token_file
     from hearth.edge.running import Piece, Runner, Times
-    from hearth.errors import ConfigError
 
-    home = invocation.home
+    home, has_token = invocation.home, token_file(invocation.home)
     pieces = [
-        Piece(("edge", "sync"), sync_every, needs_file=token_file(home)),
+        Piece(("edge", "sync"), sync_every, needs_file=has_token, may_be_hastened=True),
         Piece(("memory", "tend"), tend_every, needs_file=home / "hearth.db"),
         Piece(("learn", "--fast"), learn_every, needs_quiet=True, may_be=(0, 1, 6)),
     ]
-    file = _health_file(invocation, health_file)
-
-    def say(line: str) -> None:
-        click.echo(clean(line))
-
     _finish_joining(home)
-    if cloud_url and not token_file(home).exists():
-        if not fingerprint:
-            raise ConfigError(
-                f"to join {cloud_url!r} without you, the fingerprint of its key must be known: give --fingerprint or "
-                "$HEARTH_EDGE_FINGERPRINT; the keeper of the service has it"
-            )
-        joining = ("edge", "join", cloud_url, "--fingerprint", fingerprint, "--yes")
-        pieces.insert(0, Piece(joining, sync_every, is_once=True))
-    runner = Runner(home, pieces, file, Times(quiet_s=quiet_s), say=say)
+    if cloud_url and not has_token.exists():
+        pieces.insert(0, Piece(_joining(cloud_url, fingerprint), sync_every, is_once=True))
+    runner = Runner(home, pieces, _health_file(invocation, health_file), Times(quiet_s=quiet_s), say=_say)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: runner.stop.set())
     if not (home / "hearth.toml").exists():
-        if not makes_home:
-            raise ConfigError(f"no home in {str(home)!r}; make one with `hearth init`, or give --init")
-        first = Runner(home, [Piece(("init",), 1.0)], file, say=say, stop=runner.stop)
-        if not first.run(once=True) and not runner.stop.is_set():
-            raise ConfigError(f"no home could be made in {str(home)!r}; what `hearth init` said is above")
+        _make_home(runner, makes_home)
+    listener = None
     if node and _has_broker(home):
-        runner.pieces = [Piece(("edge", "point", "--node", node), sync_every, needs_file=token_file(home)), *pieces]
-    is_well = runner.run(once=once)
-    return 0 if is_well or runner.stop.is_set() else 1
+        runner.pieces = [Piece(("edge", "point", "--node", node), sync_every, needs_file=has_token), *pieces]
+        listener = _listening(runner) if not once else None
+    is_well = runner.run(once=once) or runner.stop.is_set()
+    runner.stop.set()
+    if listener is not None:
+        listener.join(_LEAVE_S)
+    return 0 if is_well else 1
+
+
+def _say(line: str) -> None:
+    click.echo(clean(line))
+
+
+def _joining(cloud_url: str, fingerprint: str) -> tuple[str, ...]:
+    """Raises: ConfigError: Nobody said whom to believe."""
+    from hearth.errors import ConfigError
+
+    if not fingerprint:
+        raise ConfigError(
+            f"to join {cloud_url!r} without you, the fingerprint of its key must be known: give --fingerprint or "
+            "$HEARTH_EDGE_FINGERPRINT; the keeper of the service has it (`hearth cloud fingerprint`)"
+        )
+    return ("edge", "join", cloud_url, "--fingerprint", fingerprint, "--yes")
+
+
+def _make_home(runner: Runner, may: bool) -> None:
+    """Raises: ConfigError: There is none, and none was made."""
+    from hearth.edge.running import Piece, Runner
+    from hearth.errors import ConfigError
+
+    if not may:
+        raise ConfigError(f"no home in {str(runner.home)!r}; make one with `hearth init`, or give --init")
+    first = Runner(runner.home, [Piece(("init",), 1.0)], runner.health, say=runner.say, stop=runner.stop)
+    if not first.run(once=True) and not runner.stop.is_set():
+        raise ConfigError(f"no home could be made in {str(runner.home)!r}; what `hearth init` said is above")
+
+
+def _listening(runner: Runner) -> threading.Thread:
+    """A thread that hears when there is something new, beside the loop."""
+    from hearth.edge.listening import Listener
+
+    runner.asked = threading.Event()
+    listener = Listener(runner.home, os.environ, runner.asked, runner.stop, runner.say)
+    thread = threading.Thread(target=listener.run, name="listening", daemon=True)
+    thread.start()
+    return thread
 
 
 def _finish_joining(home: Path) -> None:
@@ -146,8 +182,6 @@ def point(invocation: Invocation, node: str, as_json: bool) -> int:
     To NODE/user/hearth/waiting of the broker in [home.mqtt], in messages below 512 bytes, for a rule that passes them
     on. What waits is sent by `hearth edge sync` alone.
     """
-    import threading
-
     from hearth import config, errors
     from hearth.edge.joining import joined
     from hearth.edge.outbox import Outbox

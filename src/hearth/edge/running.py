@@ -52,6 +52,8 @@ class Piece:
     """Not again once it is done."""
     may_be: tuple[int, ...] = (0, 6)
     """Exit codes that count as done."""
+    may_be_hastened: bool = False
+    """Run sooner when somebody asks for it."""
 
     @property
     def name(self) -> str:
@@ -83,6 +85,8 @@ class Times:
     """A piece that runs longer is ended."""
     grace_s: float = 20.0
     """So long a piece may take to end when it is told to."""
+    hasten_s: float = 60.0
+    """So long after its end a piece is not run again, whoever asks."""
 
 
 @dataclass
@@ -90,6 +94,7 @@ class _Due:
     piece: Piece
     at_s: float
     last: Ran | None = None
+    ended_s: float = float("-inf")
 
 
 @dataclass
@@ -103,6 +108,8 @@ class Runner:
     say: Callable[[str], None] = print
     command: tuple[str, ...] = (sys.executable, "-m", "hearth")
     stop: threading.Event = field(default_factory=threading.Event)
+    asked: threading.Event | None = None
+    """Set by who asks for pieces that may be hastened; None: nobody does."""
     _touched: Mapping[str, int] = field(default_factory=dict)
     """When the database was written last, as far as the loop knows."""
     _others_s: float = 0.0
@@ -117,6 +124,7 @@ class Runner:
         started_s = time.monotonic()
         due = [_Due(piece, started_s) for piece in self.pieces]
         while not self.stop.is_set():
+            self._hasten(due)
             now_s = time.monotonic()
             for one in due:
                 if one.at_s > now_s or self.stop.is_set():
@@ -125,6 +133,7 @@ class Runner:
                     one.at_s = time.monotonic() + min(_RETRY_S, one.piece.every_s)
                     continue
                 one.last = self._ran(one.piece, due)
+                one.ended_s = time.monotonic()
                 wait_s = min(_RETRY_S, one.piece.every_s) if one.last.code == BUSY else one.piece.every_s
                 if one.piece.is_once and one.last.code == 0:
                     wait_s = float("inf")
@@ -133,9 +142,29 @@ class Runner:
             if once:
                 break
             soonest_s = min((one.at_s for one in due), default=now_s + self.times.tick_s) - time.monotonic()
-            self.stop.wait(max(0.0, min(self.times.tick_s, soonest_s)))
+            self._wait(max(0.0, min(self.times.tick_s, soonest_s)))
         self._write("ended", due)
         return all(one.last is None or one.last.code in (*one.piece.may_be, BUSY) for one in due)
+
+    def _hasten(self, due: Sequence[_Due]) -> None:
+        """What was asked for comes as soon as it may; it came or will come by itself, too."""
+        if self.asked is None or not self.asked.is_set():
+            return
+        self.asked.clear()
+        for one in due:
+            if one.piece.may_be_hastened:
+                one.at_s = min(one.at_s, one.ended_s + self.times.hasten_s)
+
+    def _wait(self, seconds: float) -> None:
+        """Until something is due, or asked for, or the end."""
+        until_s = time.monotonic() + seconds
+        while self.asked is not None and not self.asked.is_set() and not self.stop.is_set():
+            left_s = until_s - time.monotonic()
+            if left_s <= 0:
+                return
+            self.stop.wait(min(left_s, _POLL_S))
+        if self.asked is None:
+            self.stop.wait(seconds)
 
     def _may_run(self, piece: Piece, *, once: bool) -> bool:
         if piece.needs_file is not None and not piece.needs_file.exists():
