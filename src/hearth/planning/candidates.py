@@ -150,8 +150,8 @@ class Grounds:
         """
         e, names = self.evidence, self.names
         pairs, shape = list(product(names, names)), (len(names), len(names))
-        columns = np.array(list(map(e.link_columns.get, pairs, repeat(-1)))).reshape(shape)
-        taught = np.array(list(map(self.counts.links.get, pairs, repeat(0))), dtype=np.float64).reshape(shape)
+        columns = np.fromiter(map(e.link_columns.get, pairs, repeat(-1)), np.int64, len(pairs)).reshape(shape)
+        taught = np.fromiter(map(self.counts.links.get, pairs, repeat(0)), np.float64, len(pairs)).reshape(shape)
         if e.left_out is not None:
             for a, b in set(steps_of(e.left_out)):
                 if a in self.place and b in self.place:
