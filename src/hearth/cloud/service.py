@@ -10,26 +10,23 @@ import asyncio
 import contextlib
 import datetime as dt
 import os
-import re
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
-from typing import Any, get_args
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from fastapi import APIRouter, FastAPI, Request, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
-from starlette.responses import StreamingResponse
 
 from hearth import __version__, wire
-from hearth.cloud import knowledge, offering, sedna, statistics_routes
+from hearth.cloud import knowledge, offering_routes, sedna, statistics_routes
 from hearth.cloud.answering import Answering, ModelAnswers, RecordedAnswers
 from hearth.cloud.faults import JSON, Fault
 from hearth.cloud.gate import POINTERS, Gate, check_only_agent, passed
 from hearth.cloud.limits import Quotas
 from hearth.cloud.logs import Log
 from hearth.cloud.numbers import Numbers
-from hearth.cloud.serving import PROBLEMS, Cloud, cloud_of, headers, key_of, profile_of, read, takes, told
+from hearth.cloud.serving import PROBLEMS, Cloud, cloud_of, headers, key_of, read, takes, told
 from hearth.cloud.settings import FILE, AnswersSettings, CloudSettings, TeacherSettings
 from hearth.cloud.signing import read_key
 from hearth.cloud.storage import Storage
@@ -60,11 +57,9 @@ from hearth.wire import (
     AnswerGiven,
     DemonstrationsSent,
     Hello,
-    Manifest,
     PlanAsked,
     PlanGiven,
     Problem,
-    Profile,
     Receipt,
     TasksGiven,
 )
@@ -75,8 +70,6 @@ _ANSWERS_KEPT_DAYS = 2
 """Receipts of demonstrations alone are kept, 0.2 kB each: plans and answers are made again, and what was taken is known
 by its own id for ever. A device tries again within the hour; one that was off for longer is told `known`."""
 _COUNTS_KEPT_DAYS = 30
-_BLOB_PIECE_BYTES = 4_000_000
-"""SQLite reads a blob from its beginning for each."""
 _POINTED = ("demonstration", "statistics", "question")
 """Kinds of messages that a pointer may name; any other is counted as `other`."""
 
@@ -104,30 +97,10 @@ def create_app(
     """
     owned = storage is None
     storage = storage or Storage.open(settings.database_url(environ))
-    numbers, log, limits = Numbers(), Log(), settings.limits
     teacher = teacher or _teacher(settings, storage, environ)
     answering = answering or _answering(settings, environ)
-    most = {
-        "plans": limits.plans_per_day,
-        "answers": limits.answers_per_day,
-        "demonstrations": limits.demonstrations_per_day,
-        "received_bytes": limits.received_bytes_per_day,
-        "new_tools": limits.new_tools_per_day,
-    }
-    cloud = Cloud(
-        settings,
-        storage,
-        key or read_key(settings.path(settings.service.key_file)),
-        numbers,
-        log,
-        Quotas(storage, most),
-        Toolsets(),
-        Answers(limits.cached_plans, limits.cached_s, monotonic),
-        teacher,
-        _plan_queue(teacher, settings, numbers) if teacher is not None else None,
-        _answer_queue(answering, settings, numbers) if answering is not None else None,
-        monotonic,
-    )
+    key = key or read_key(settings.path(settings.service.key_file))
+    cloud = _parts(settings, storage, teacher, answering, key, monotonic)
 
     @contextlib.asynccontextmanager
     async def running(_: FastAPI) -> AsyncIterator[None]:
@@ -149,13 +122,48 @@ def create_app(
     app.include_router(_open_routes(settings))
     app.include_router(_edge_routes())
     app.include_router(statistics_routes.router())
+    app.include_router(offering_routes.router())
     if settings.service.sedna_service:
         app.include_router(_sedna_routes(settings.service.sedna_service))
     if settings.service.pointers:
         app.include_router(_pointer_routes())
     tokens = Tokens(storage, monotonic)
-    app.add_middleware(Gate, settings=settings, tokens=tokens, numbers=numbers, log=log, monotonic=monotonic)
+    app.add_middleware(
+        Gate, settings=settings, tokens=tokens, numbers=cloud.numbers, log=cloud.log, monotonic=monotonic
+    )
     return app
+
+
+def _parts(
+    settings: CloudSettings,
+    storage: Storage,
+    teacher: Planning | None,
+    answering: Answering | None,
+    key: Ed25519PrivateKey,
+    monotonic: Callable[[], float],
+) -> Cloud:
+    numbers, limits = Numbers(), settings.limits
+    most = {
+        "plans": limits.plans_per_day,
+        "answers": limits.answers_per_day,
+        "demonstrations": limits.demonstrations_per_day,
+        "received_bytes": limits.received_bytes_per_day,
+        "new_tools": limits.new_tools_per_day,
+    }
+    return Cloud(
+        settings,
+        storage,
+        key,
+        numbers,
+        Log(),
+        Quotas(storage, most),
+        Toolsets(),
+        Answers(limits.cached_plans, limits.cached_s, monotonic),
+        teacher,
+        _plan_queue(teacher, settings, numbers) if teacher is not None else None,
+        _answer_queue(answering, settings, numbers) if answering is not None else None,
+        monotonic,
+    )
 
 
 @contextlib.asynccontextmanager
@@ -307,32 +315,6 @@ def _edge_routes() -> APIRouter:
         cloud = cloud_of(request)
         return told(await run_in_threadpool(knowledge.tasks, cloud.storage, cloud.settings.tasks.k))
 
-    profiles: dict[str, Any] = {"name": "profile", "in": "query", "required": False}
-
-    @routes.get(
-        "/adapter",
-        response_model=Manifest,
-        responses={404: {"model": Problem}},
-        openapi_extra={"parameters": [*own, profiles | {"schema": {"enum": list(get_args(Profile))}}]},
-    )
-    async def adapter(request: Request) -> Response:
-        """The newest adapter for a device profile, signed; its bytes are at `/v1/blobs/SHA256`."""
-        storage = cloud_of(request).storage
-        found = await run_in_threadpool(offering.newest, storage, "adapter", profile_of(request))
-        if found is None:
-            raise Fault(404, "no_adapter", "no adapter is offered for that profile")
-        return Response(found, media_type=JSON)
-
-    @routes.get(
-        "/blobs/{sha256}",
-        response_class=Response,
-        responses={206: {"description": "A part of it"}, 404: {"model": Problem}, 416: {"model": Problem}},
-        openapi_extra={"parameters": headers(wire.INSTANCE_HEADER, "Range")},
-    )
-    async def blobs(request: Request, sha256: str) -> Response:
-        """Bytes by their hash; a `Range` goes on where a download was cut off."""
-        return await blob(cloud_of(request).storage, sha256, request.headers.get("range", ""))
-
     return routes
 
 
@@ -373,40 +355,6 @@ async def toolset(cloud: Cloud, edge: str, asked: PlanAsked) -> Toolset:
         ) from None
     cloud.toolsets.keep(found)
     return found
-
-
-_RANGE = re.compile(r"bytes=(\d{1,15})-(\d{0,15})")
-
-
-async def blob(storage: Storage, sha256: str, wanted: str) -> Response:
-    """What is offered under a hash, or the range of it that is wanted; what is no range of one kind is passed over.
-
-    Raises:
-        Fault: 404: Nothing of that hash is offered, also where it is stored; 416.
-    """
-    is_hash = re.fullmatch(r"[0-9a-f]{64}", sha256)
-    size = await run_in_threadpool(offering.offered_bytes, storage, sha256) if is_hash else None
-    if size is None:
-        raise Fault(404, "missing", "nothing of that hash is offered here, or no more; ask for the newest manifest")
-    headers = {"accept-ranges": "bytes", "etag": f'"{sha256}"', "cache-control": "private, immutable"}
-    match = _RANGE.fullmatch(wanted.replace(" ", ""))
-    first, last = (int(match[1]), min(int(match[2] or size), size - 1)) if match else (0, size - 1)
-    if match and (first >= size or last < first):
-        fault = Fault(416, "range", f"it has {size:,} bytes; ask for a part of these").response()
-        fault.headers["content-range"] = f"bytes */{size}"
-        return fault
-    if match:
-        headers["content-range"] = f"bytes {first}-{last}/{size}"
-    headers["content-length"] = str(last + 1 - first)
-    pieces = _pieces(storage, sha256, first, last)
-    return StreamingResponse(pieces, 206 if match else 200, headers, "application/octet-stream")
-
-
-async def _pieces(storage: Storage, sha256: str, first: int, last: int) -> AsyncIterator[bytes]:
-    while first <= last:
-        n_bytes = min(_BLOB_PIECE_BYTES, last + 1 - first)
-        yield await run_in_threadpool(storage.read_blob, sha256, first, n_bytes)
-        first += n_bytes
 
 
 def _pointer_routes() -> APIRouter:

@@ -15,7 +15,6 @@ import contextlib
 import datetime as dt
 import hashlib
 import json
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,14 +28,12 @@ from alembic.util import CommandError
 from sqlalchemy.dialects import postgresql, sqlite
 
 from hearth.cloud import tables as t
-from hearth.errors import ConfigError, NotFound, StoreError, StoreFullError, StoreLockedError, StoreVersionError
+from hearth.cloud.engines import engine_of
+from hearth.errors import NotFound, StoreError, StoreFullError, StoreLockedError, StoreVersionError
 
 _MIGRATIONS = Path(__file__).parent / "migrations"
-_BUSY_S = 10.0
 _MOST_PAGES_GIVEN_BACK = 10_000
 """Of SQLite's file at a time, some 40 MB: who writes meanwhile waits as long as that takes."""
-_MOST_LOG_BYTES = 4_000_000
-"""Of what SQLite's write-ahead log keeps on the disk once what it holds stands in the database."""
 _MOST_AGENTS = 16
 """That used one token: one that draws a new name each time fills no database."""
 _LOCK = 8_420_001
@@ -501,31 +498,7 @@ class Storage:
             return connection.execute(chosen).scalar()
 
 
-# ── Engines ───────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def engine_of(url: str) -> sa.Engine:
-    """An engine for SQLite or PostgreSQL. Raises: ConfigError: No address of either."""
-    if url.startswith(("postgresql://", "postgres://")):
-        url = "postgresql+psycopg://" + url.partition("://")[2]
-    try:
-        parsed = sa.make_url(url)
-    except sa.exc.ArgumentError:
-        raise ConfigError(
-            "the database under [service] is no address; write 'sqlite:///cloud.db' or 'postgresql://USER@HOST/NAME'"
-        ) from None
-    if parsed.get_backend_name() == "sqlite":
-        if parsed.database and parsed.database != ":memory:":
-            _make_private(Path(parsed.database))
-        engine = sa.create_engine(parsed, connect_args={"timeout": _BUSY_S, "check_same_thread": False})
-        sa.event.listen(engine, "connect", _prepare_sqlite)
-        sa.event.listen(engine, "begin", _begin_sqlite)
-        return engine
-    if parsed.get_backend_name() == "postgresql":
-        return sa.create_engine(parsed, pool_pre_ping=True, connect_args={"connect_timeout": int(_BUSY_S)})
-    raise ConfigError(
-        f"a database of kind {parsed.get_backend_name()!r} is named under [service]; expected sqlite or postgresql"
-    )
+# ── Rows and faults ───────────────────────────────────────────────────────────────────────────────────────
 
 
 def migration_config() -> Config:
@@ -539,21 +512,6 @@ def versions() -> tuple[str, ...]:
     """Of the tables, oldest first."""
     walked = ScriptDirectory.from_config(migration_config()).walk_revisions()
     return tuple(script.revision for script in walked)[::-1]
-
-
-def _prepare_sqlite(connection: Any, _: object) -> None:
-    """What is told as taken must not be lost with the power: every transaction reaches the disk. What is deleted is
-    overwritten, and `give_back` can make the file smaller (only where that is said before the first table is made)."""
-    connection.isolation_level = None  # transactions are begun below: the driver's own begin too late
-    for line in (
-        *("auto_vacuum = INCREMENTAL", "journal_mode = WAL", f"journal_size_limit = {_MOST_LOG_BYTES}"),
-        *("synchronous = FULL", "foreign_keys = ON", "secure_delete = ON"),
-    ):
-        connection.execute(f"PRAGMA {line}")
-
-
-def _begin_sqlite(connection: sa.Connection) -> None:
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if not connection.get_execution_options().get("reads") else "BEGIN")
 
 
 def _check_edge(connection: sa.Connection, edge: str) -> None:
@@ -604,9 +562,3 @@ def _text(at: dt.datetime) -> str:
 
 def _time(text: str) -> dt.datetime:
     return dt.datetime.fromisoformat(text)
-
-
-def _make_private(path: Path) -> None:
-    """Make a file that only its owner can read, where there is none; what cannot be made, the database says."""
-    with contextlib.suppress(OSError):
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
