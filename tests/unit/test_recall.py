@@ -95,11 +95,23 @@ def steps(answer: Plan | Refusal) -> list[tuple[str, dict[str, Argument]]]:
             [("set_timer", {"length": "PT5M"}), ("add_to_list", {"list": "shopping", "items": ["flour"]})],
         ),
         ("rename draft.md to final.md", [("move_file", {"path": "draft.md", "to": "final.md"})]),
+        ("turn on the light in the kitchen", [("turn_on", {"device": "light in the kitchen"})]),
+        ("turn the heating on", [("turn_on", {"device": "heating"})]),
         ("how many kilometres is 12 miles?", [("convert_units", {"amount": 12, "from_unit": "mile", "to_unit": "kilometer"})]),
     ],
 )  # fmt: skip
 def test_everyday_requests(shipped: RecallPlanner, text: str, wanted: list[tuple[str, dict[str, Argument]]]) -> None:
     assert steps(plan(shipped, text)) == wanted
+
+
+@pytest.mark.parametrize(
+    "when", ["at six", "at ten tomorrow", "when I come home", "as soon as we leave", "until midnight", "every evening"]
+)
+def test_what_is_wanted_later_is_not_done_at_once(shipped: RecallPlanner, when: str) -> None:
+    """No tool of the home takes a time."""
+    now, later = plan(shipped, "turn the heating on"), plan(shipped, f"turn the heating on {when}")
+    assert steps(now) == [("turn_on", {"device": "heating"})]
+    assert not isinstance(later, Plan) or all(TOOLS[step.tool].effect == "none" for step in later.steps)
 
 
 @pytest.mark.parametrize(

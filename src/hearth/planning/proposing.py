@@ -6,6 +6,7 @@ probability is the plan's confidence. Its weights were fitted by leave-one-out o
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ from hearth.planning.lessons import FUNCTION_WORDS, said_text
 from hearth.planning.likeness import Likeness
 from hearth.planning.manners import HIDDEN, Manners, concepts_of, signs_of
 from hearth.planning.offered import Offered
+from hearth.planning.slots import Slot
 from hearth.planning.thesaurus import KNOWN_WORDS
 from hearth.types import Argument, Parameter, Ref, Step, ToolSpec
 
@@ -69,6 +71,15 @@ class Option:
     @property
     def tools(self) -> frozenset[str]:
         return frozenset(step.tool for step in self.bound.steps)
+
+
+_TIMES = frozenset(("datetime", "date", "time", "duration"))
+_WHEN = frozenset(("when", "whenever", "once", "after", "before", "until", "till", "if", "unless", "while", "as"))
+_WHO = frozenset(
+    ("i", "i'm", "we", "we're", "he", "she", "they", "it", "it's", "everybody", "everyone", "nobody", "soon")
+)
+"""One of these behind one of `_WHEN` begins a condition."""
+_THIS_DAY = frozenset(("today", "tonight", "this", "the", "morning", "afternoon", "evening", "night", "now"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +170,7 @@ class Proposal:
         words = self._units[unit]
         is_alike = candidate.words == words.words
         bound = (bind_alike if is_alike else bind)(candidate.steps, words, self._tools)
-        if not self._connected(bound, earlier):
+        if not self._connected(bound, earlier) or (not is_alike and self._is_untimely(bound, words)):
             return None
         self._reuse(bound, earlier)
         self._resolve_pronouns(bound, unit, earlier)
@@ -188,6 +199,19 @@ class Proposal:
             "lacking": self._lacking(candidate, bound, unit),
             "wording": self._manners.wording([step.tool for step in candidate.steps], _asking_words(bound, unit)),
         }
+
+    def _is_untimely(self, bound: Bound, unit: Unit) -> bool:
+        """Whether something would be changed now although the request says when, and no argument takes it: "turn the
+        heating on at six", "… when I leave"."""
+        specs = [self._tools[step.tool] for step in bound.steps]
+        if all(spec.effect == "none" for spec in specs):
+            return False
+        rest = [token for place, token in enumerate(unit.tokens) if place not in bound.used]
+        if any(token.slot is not None and token.slot.kind == "time" and _is_later(token.slot) for token in rest):
+            return True
+        takes_time = any(canonical(p.type) in _TIMES for spec in specs for p in spec.parameters)
+        pairs = itertools.pairwise(rest)
+        return not takes_time and any(a.word in _WHEN and b.word in _WHO and a.end + 1 == b.start for a, b in pairs)
 
     def _is_askable(self, tool: str, name: str) -> bool:
         """A time, a length or an amount is often left out by people; what it is all about is not."""
@@ -312,6 +336,11 @@ class Proposal:
         if path and files and isinstance(about, str):
             return {name: about, files: [Ref(-1, (path,))]}
         return {name: Ref(-1)}
+
+
+def _is_later(slot: Slot) -> bool:
+    """Whether a time is another than this very day or part of it."""
+    return not set(slot.text.lower().split()) <= _THIS_DAY
 
 
 def _gain(ranked: Sequence[Option]) -> float:
