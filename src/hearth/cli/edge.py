@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 import os
 import random
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from hearth.config import Settings
     from hearth.edge.joining import Joined
     from hearth.edge.link import Link
-    from hearth.edge.outbox import Kind
+    from hearth.edge.outbox import DeadLetter, Kind, Outbox
     from hearth.edge.sending import Turn
     from hearth.edge.sharing import Sharer
     from hearth.store import Store
@@ -61,7 +62,7 @@ edge.add_command(give)
 def status(invocation: Invocation, as_json: bool) -> int:
     """What was joined, what waits for it and why, what it would not take, what was dropped."""
     from hearth.edge import joining
-    from hearth.edge.outbox import KINDS, Outbox
+    from hearth.edge.outbox import Outbox
 
     home, settings = invocation.home, settings_of(invocation)
     now = now_of(settings)
@@ -70,16 +71,7 @@ def status(invocation: Invocation, as_json: bool) -> int:
         if joined is None:
             raise errors.NotFound("no cloud was joined; `hearth edge join URL` does")
         box = Outbox(store, lambda: now)
-        counts = box.counts()
-        kinds = {
-            kind: {
-                **{state: counts.get((kind, state), 0) for state in ("waiting", "delivered", "answered", "dead")},
-                "next_try_s": max(0.0, round(pace.due_unix_s - now.timestamp(), 1)) if pace.n_failures else 0.0,
-                "reason": pace.reason,
-            }
-            for kind in KINDS
-            for pace in [box.pace(kind)]
-        }
+        kinds = _kinds(box, now)
         dead, dropped = box.dead(), box.dropped()
         rows = store.query("SELECT kind, serial, sha256, at FROM edge_taken ORDER BY kind")
         token = _token_state(store, home)
@@ -103,13 +95,36 @@ def status(invocation: Invocation, as_json: bool) -> int:
         )
         return 0
     _show_joined(joined, token)
+    _show_kinds(settings, kinds, dead)
+    for what, why, n, at in dropped:
+        click.echo(f"  dropped        {n} of {what}, {why}, last {at}")
+    for row in rows:
+        how = _APPLIES[row["kind"]]
+        click.echo(f"  fetched        {row['kind']} {row['serial']}, {row['at']}; taken by `{how}` alone")
+    return 0
+
+
+def _kinds(box: Outbox, now: dt.datetime) -> dict[Kind, dict[str, Any]]:
+    """Of each kind how many messages are in which state, and when it is tried again, with why."""
+    from hearth.edge.outbox import KINDS
+
+    counts = box.counts()
+    return {
+        kind: {
+            **{state: counts.get((kind, state), 0) for state in ("waiting", "delivered", "answered", "dead")},
+            "next_try_s": max(0.0, round(pace.due_unix_s - now.timestamp(), 1)) if pace.n_failures else 0.0,
+            "reason": pace.reason,
+        }
+        for kind in KINDS
+        for pace in [box.pace(kind)]
+    }
+
+
+def _show_kinds(settings: Settings, kinds: dict[Kind, dict[str, Any]], dead: Sequence[DeadLetter]) -> None:
     for kind, said in kinds.items():
-        share = "asks" if not _may_go(settings, kind) else "sent by itself"
-        later = (
-            f", next try in {said['next_try_s']:.0f} s ({clean(short(str(said['reason']), 100))})"
-            if said["reason"]
-            else ""
-        )
+        share = "sent by itself" if _may_go(settings, kind) else "asks"
+        why = clean(short(str(said["reason"]), 100))
+        later = f", next try in {said['next_try_s']:.0f} s ({why})" if said["reason"] else ""
         click.echo(f"  {kind:<14} {said['waiting']} waiting ({share}), {said['delivered']} delivered{later}")
     for letter in dead[:10]:
         click.echo(f"  not taken      {clean(letter.about or letter.id)}: {clean(short(letter.reason, 160))}")
@@ -117,12 +132,6 @@ def status(invocation: Invocation, as_json: bool) -> int:
         click.echo(
             f"  not taken      and {len(dead) - 10} more; --json lists all; `hearth edge sync --again` tries them"
         )
-    for what, why, n, at in dropped:
-        click.echo(f"  dropped        {n} of {what}, {why}, last {at}")
-    for row in rows:
-        how = _APPLIES[row["kind"]]
-        click.echo(f"  fetched        {row['kind']} {row['serial']}, {row['at']}; taken by `{how}` alone")
-    return 0
 
 
 def _show_joined(joined: Joined, token: str) -> None:

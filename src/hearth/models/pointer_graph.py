@@ -68,25 +68,53 @@ def pointer_graph(weights: Mapping[str, Array], published: Mapping[str, Array], 
     for layer in shape.upper:
         x = g.encoder_layer(x, f"e{layer}.")
 
-    # Which tools to look at: the nearest token and the whole text, by cosine.
+    vector, best, chosen = _looked_at(g, x)
+    z = _decoded(g, x, best, chosen, shape)
+    wanted, link, pair = _scored(g, z)
+    inputs: list[tuple[str, Sequence[str | int]]] = [
+        ("states", ["tokens", WIDTH]),
+        ("queries", ["tools", shape.width]),
+        ("directions", [shape.width, "tools"]),
+    ]
+    outputs: list[tuple[str, Sequence[str | int]]] = [
+        (chosen, ["k"]),
+        (wanted, ["k"]),
+        (link, ["n", "n"]),
+        (pair, ["n", "n"]),
+        (vector, [1, shape.width]),
+    ]
+    return g.finish(inputs, outputs, wholes=["k"], whole_outputs=[chosen])
+
+
+def _looked_at(g: _Writer, x: str) -> tuple[str, str, str]:
+    """The text's direction, and which tools to look at with how near they are: by the nearest token and by the whole
+    text, in cosines."""
     keys = g.linear(x, "tk")
     near = g.node("ReduceMax", [g.node("MatMul", [g.unit(keys), "directions"]), g.whole("rows", [0])], {"keepdims": 0})
     vector = g.unit(g.node("ReduceSum", [keys, g.whole("rows", [0])], {"keepdims": 1}))
     whole = g.node("MatMul", [vector, "directions"])
-    near = g.node("Mul", [near, g.fixed("s1_near", weights["s1"][:1])])
-    whole = g.node("Mul", [whole, g.fixed("s1_whole", weights["s1"][1:2])])
+    near = g.node("Mul", [near, g.fixed("s1_near", g.weights["s1"][:1])])
+    whole = g.node("Mul", [whole, g.fixed("s1_whole", g.weights["s1"][1:2])])
     first = g.node("Reshape", [g.node("Add", [whole, near]), g.whole("flat", [-1])])
     best, chosen = g.pair("TopK", [first, "k"], {"axis": 0})
+    return vector, best, chosen
 
+
+def _decoded(g: _Writer, x: str, best: str, chosen: str, shape: Shape) -> str:
+    """The chosen tools, start and end, each after it has looked at the text and at the others."""
     trust = g.node(
-        "MatMul", [g.node("Unsqueeze", [best, g.whole("as_column", [1])]), g.fixed("sc", weights["sc"][None])]
+        "MatMul", [g.node("Unsqueeze", [best, g.whole("as_column", [1])]), g.fixed("sc", g.weights["sc"][None])]
     )
     z = g.node("Add", [g.node("Gather", ["queries", chosen], {"axis": 0}), trust])
-    z = g.node("Concat", [z, g.fixed("ends", np.stack([weights["start"], weights["end"]]))], {"axis": 0})
+    z = g.node("Concat", [z, g.fixed("ends", np.stack([g.weights["start"], g.weights["end"]]))], {"axis": 0})
     for block in range(shape.n_blocks):
         z = g.decoder_block(z, x, f"b{block}.", shape)
-    z = g.norm(z, "no", _DECODER_EPSILON)
+    return g.norm(z, "no", _DECODER_EPSILON)
 
+
+def _scored(g: _Writer, z: str) -> tuple[str, str, str]:
+    """`wanted`, `link` and `pair`."""
+    weights = g.weights
     n, zero, one = g.node("Shape", [z]), g.whole("zero", [0]), g.whole("one", [1])
     n = g.node("Slice", [n, zero, one])
     tools_end, rows_end = (g.node("Sub", [n, g.whole(name, [back])]) for name, back in (("two", 2), ("one", 1)))
@@ -102,19 +130,7 @@ def pointer_graph(weights: Mapping[str, Array], published: Mapping[str, Array], 
     wanted = g.node(
         "Add", [g.node("Reshape", [wanted, g.whole("flat", [-1])]), g.fixed("setb", weights["setb"].reshape(1))]
     )
-    inputs: list[tuple[str, Sequence[str | int]]] = [
-        ("states", ["tokens", WIDTH]),
-        ("queries", ["tools", shape.width]),
-        ("directions", [shape.width, "tools"]),
-    ]
-    outputs: list[tuple[str, Sequence[str | int]]] = [
-        (chosen, ["k"]),
-        (wanted, ["k"]),
-        (link, ["n", "n"]),
-        (pair, ["n", "n"]),
-        (vector, [1, shape.width]),
-    ]
-    return g.finish(inputs, outputs, wholes=["k"], whole_outputs=[chosen])
+    return wanted, link, pair
 
 
 class _Writer:
