@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 INSTALL_COMMAND = "pip install 'hearth-agent[cloud]'"
 _FEATURE = "the cloud service"
+_SWITCH_S = 0.0005
+"""So soon a thread that plans lets those take their turn that read or answer; Python's own 5 ms each would add up."""
 _MOST_CONNECTIONS = 2048
 _KEEP_ALIVE_S = 75
 _LOOK_S = 1.0
@@ -135,6 +137,7 @@ def _serve(settings: CloudSettings, listening: socket.socket, log: str) -> None:
 
     service = settings.service
     start_logging(log)
+    sys.setswitchinterval(_SWITCH_S)
     options: dict[str, Any] = {}
     if service.tls_cert_file:
         options["ssl_certfile"] = str(settings.path(service.tls_cert_file))
