@@ -484,6 +484,17 @@ def test_the_next_event_of_all_and_of_some() -> None:
     assert next_event(home.call(), "concert").start == at(1, 20, month=1, year=2028)
 
 
+def test_any_event_is_an_appointment_where_none_is_called_so() -> None:
+    dentist = Home({"x.ics": calendar(timed("x", "Dentist"), timed("y", "Lunch", "20261126T100000Z"))})
+    assert next_event(dentist.call(), "appointment").title == "Dentist"
+    assert next_event(dentist.call(), "appointments").title == "Dentist"
+    with pytest.raises(NotFound):
+        next_event(dentist.call(), "appointment opera")
+    team = Home({"x.ics": calendar(timed("x", "Dentist"), timed("y", "Team meeting", "20261126T100000Z"))})
+    assert next_event(team.call(), "meeting").title == "Team meeting"
+    assert find_events(dentist.call(), "meeting") == []  # what may be cancelled next is not guessed
+
+
 def test_no_next_event_says_when_the_last_was() -> None:
     home = Home({"x.ics": calendar(timed("x", "Dentist", "20261001T080000Z"))})
     with pytest.raises(

@@ -99,7 +99,8 @@ def next_event(call: CallContext, query: str = "") -> Event:
     """Find the next event in the owner's calendar, the next of all or the next that matches some words.
 
     Args:
-        query: Words of the title, place, attendees or notes; all must occur. Empty for any event.
+        query: Words of the title, place, attendees or notes; all must occur. Empty for any event; `appointment` or
+            `meeting` alone mean any, too, where none is called so.
     Examples:
         what's my next appointment
         when is my next meeting with Ben
@@ -108,6 +109,8 @@ def next_event(call: CallContext, query: str = "") -> Event:
     calendar = Events(call).read(refresh=True)
     wanted = Query(query)
     coming = calendar.find(Search(wanted, call.now, call.now + 10 * _YEAR, is_coming=True, is_once=True))
+    if not coming and wanted.words and not wanted.specific:
+        coming = calendar.find(Search(Query(""), call.now, call.now + 10 * _YEAR, is_coming=True, is_once=True))
     if coming:
         return coming[0][1]
     what = f"no event with {query.strip()[:200]!r}" if query.strip() else "no event"
