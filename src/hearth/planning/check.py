@@ -227,7 +227,6 @@ class _StepArguments:
         )
 
 
-@functools.cache
 @functools.lru_cache(maxsize=4096)
 def canonical(kind: str) -> str:
     """`types.canonical_type`, also inside `list[…]`."""
