@@ -459,7 +459,8 @@ def _plan_queue(teacher: Planning, settings: CloudSettings, numbers: Numbers) ->
     limits = settings.limits
     return Queue(
         teacher.plans,
-        n_threads=teacher.n_threads,
+        # Where several processes plan beside each other, a second thread in each has no core of its own.
+        n_threads=1 if teacher.gains_by_batches and settings.service.workers > 1 else teacher.n_threads,
         n_waiting=limits.waiting,
         n_batch=limits.batch if teacher.gains_by_batches else 1,
         batch_s=limits.batch_ms / 1000,
