@@ -6,14 +6,17 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import httpx
+import pytest
 import sqlalchemy as sa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from hearth import wire
-from hearth.cloud import tables
+from hearth.cloud import offering_routes, tables
 from hearth.cloud.answering import RecordedAnswers
 from hearth.cloud.offering import OfferedKind, n_offered, newest, offer, offered_bytes
 from hearth.cloud.service import tidy
+from hearth.cloud.settings import CloudSettings, Limits
 from hearth.cloud.storage import Answered, Storage
 from hearth.wire import Manifest, Profile
 from tests.cloud.conftest import Clock, Serve
@@ -41,7 +44,7 @@ def test_of_plans_and_answers_nothing_is_kept_but_a_count(serve: Serve, tmp_path
             assert client.post("/v1/plans", json=plan(f"a{k}", f"lamp {k}")).status_code == 200
             asked = {"id": f"q{k}", "question": "What to cook?"}
             assert client.post("/v1/answers", json=asked).status_code == 200
-    assert rows(served.storage) == {"edge": 1, "token": 1, "instance": 1, "used": 3}  # plans, answers, new_tools
+    assert rows(served.storage) == {"edge": 1, "token": 1, "instance": 1, "used": 4}  # plans, answers, bytes, tools
 
 
 def test_a_receipt_is_kept_two_days_and_what_was_taken_for_ever(serve: Serve, clock: Clock) -> None:
@@ -195,3 +198,37 @@ def test_an_adapter_is_told_by_profile_to_who_has_a_token(serve: Serve) -> None:
         assert client.get("/v1/prior?profile=small").status_code == 404
     with served.client() as client:
         assert client.get("/v1/adapter?profile=small").status_code == 401
+
+
+def test_what_is_received_and_sent_in_a_day_has_a_bound(
+    serve: Serve, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(offering_routes, "_PIECE_BYTES", 100)
+    limits = Limits(received_bytes_per_day=1_000, sent_bytes_per_day=1_000)
+    served = serve(CloudSettings(limits=limits), clock=clock)
+    made = offers(served.storage, b"x" * 600)
+    with served.client(served.token()) as client, served.client(served.token("attic")) as attic:
+        body = sent("m1", LINE)
+        n_bytes = len(json.dumps(body, separators=(",", ":")))
+        answers = [client.post("/v1/demonstrations", json=body) for _ in range(1_000 // n_bytes + 1)]
+        assert [answer.status_code for answer in answers] == [200] * (1_000 // n_bytes) + [429]
+        assert code(answers[-1]) == "quota"
+        assert "received_bytes_per_day" in answers[-1].json()["detail"]
+        assert client.get("/v1/tasks").status_code == 200  # without a body it goes on
+        assert attic.post("/v1/demonstrations", json=body).status_code == 200
+
+        whole = f"/v1/blobs/{made.sha256}"
+        assert client.get(whole).content == b"x" * 600
+        assert client.get(whole, headers={"range": "bytes=300-"}).status_code == 206
+        with pytest.raises(httpx.HTTPError):  # cut off where the day's bytes end: it goes on tomorrow
+            client.get(whole)
+        spent = client.get(whole)
+        assert (spent.status_code, code(spent), spent.json()["retry_after_s"]) == (
+            429,
+            "quota",
+            pytest.approx(55_800, abs=5),
+        )
+        assert attic.get(whole).content == b"x" * 600
+        clock.wait(DAY_S)
+        assert client.get(whole).status_code == 200
+        assert client.post("/v1/demonstrations", json=sent("m2", LINE)).status_code == 200

@@ -1,11 +1,11 @@
 """What every request passes before it is looked at: the protocol's version, the token, the agent's own name, the rate,
 the size. What is answered, and how long it took, is counted and logged here, once, without content.
 
-Order: version (426), token (401), two agents (409 where something would change), rate (429), body (413, 415, 408, 400).
-So nobody without a token makes this service read a body.
+Order: version (426), token (401), two agents (409 where something would change), rate (429), body (413, 415, 408, 400),
+bytes of the day (429). So nobody without a token makes this service read a body.
 
 Covered: all of these, a fault in the code behind (500, of which the log has kind and place and the asker nothing).
-Not covered: quotas by the day, which routes take when they know what is asked.
+Not covered: the other quotas by the day, which routes take when they know what is asked.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hearth import wire
 from hearth.cloud.faults import Fault
-from hearth.cloud.limits import Buckets, read_body
+from hearth.cloud.limits import Buckets, Quotas, read_body
 from hearth.cloud.logs import Log
 from hearth.cloud.numbers import Numbers
 from hearth.cloud.settings import CloudSettings
@@ -57,12 +57,13 @@ class Gate:
         app: ASGIApp,
         settings: CloudSettings,
         tokens: Tokens,
+        quotas: Quotas,
         numbers: Numbers,
         log: Log,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._app = app
-        self._tokens, self._numbers, self._log = tokens, numbers, log
+        self._tokens, self._quotas, self._numbers, self._log = tokens, quotas, numbers, log
         self._limits = settings.limits
         name = settings.service.sedna_service
         self._tokenless = (f"/{name}", f"/{name}/predict") if name else ()
@@ -122,6 +123,8 @@ class Gate:
             self._numbers.two_agents.inc()
         self._edges.take(token.edge)
         body = await self._body(path, headers, receive)
+        if body:
+            await self._quotas.take(token.edge, "received_bytes", len(body))
         return None if body is None else Passed(token.edge, body, only)
 
     async def _token(self, headers: Headers, scope: Scope) -> TokenRow:

@@ -13,8 +13,8 @@ from starlette.responses import StreamingResponse
 from hearth import wire
 from hearth.cloud import offering
 from hearth.cloud.faults import JSON, Fault
-from hearth.cloud.serving import PROBLEMS, cloud_of, headers, profile_of
-from hearth.cloud.storage import Storage
+from hearth.cloud.gate import passed
+from hearth.cloud.serving import PROBLEMS, Cloud, cloud_of, headers, profile_of
 from hearth.wire import Manifest, Problem, Profile
 
 _PIECE_BYTES = 4_000_000
@@ -49,17 +49,18 @@ def router() -> APIRouter:
     )
     async def blobs(request: Request, sha256: str) -> Response:
         """Bytes by their hash; a `Range` goes on where a download was cut off."""
-        return await blob(cloud_of(request).storage, sha256, request.headers.get("range", ""))
+        return await blob(cloud_of(request), passed(request).edge, sha256, request.headers.get("range", ""))
 
     return routes
 
 
-async def blob(storage: Storage, sha256: str, wanted: str) -> Response:
+async def blob(cloud: Cloud, edge: str, sha256: str, wanted: str) -> Response:
     """What is offered under a hash, or the range of it that is wanted; what is no range of one kind is passed over.
 
     Raises:
-        Fault: 404: Nothing of that hash is offered, also where it is stored; 416.
+        Fault: 404: Nothing of that hash is offered, also where it is stored; 416; 429: Enough was sent today.
     """
+    storage = cloud.storage
     is_hash = re.fullmatch(r"[0-9a-f]{64}", sha256)
     size = await run_in_threadpool(offering.offered_bytes, storage, sha256) if is_hash else None
     if size is None:
@@ -74,12 +75,17 @@ async def blob(storage: Storage, sha256: str, wanted: str) -> Response:
     if match:
         headers["content-range"] = f"bytes {first}-{last}/{size}"
     headers["content-length"] = str(last + 1 - first)
-    pieces = _pieces(storage, sha256, first, last)
+    await cloud.quotas.take(edge, "sent_bytes", min(_PIECE_BYTES, last + 1 - first))
+    pieces = _pieces(cloud, edge, sha256, first, last)
     return StreamingResponse(pieces, 206 if match else 200, headers, "application/octet-stream")
 
 
-async def _pieces(storage: Storage, sha256: str, first: int, last: int) -> AsyncIterator[bytes]:
+async def _pieces(cloud: Cloud, edge: str, sha256: str, first: int, last: int) -> AsyncIterator[bytes]:
+    """Bytes of a blob; the first piece is paid for. Raises: Fault: 429: The connection is cut there."""
+    is_first = True
     while first <= last:
         n_bytes = min(_PIECE_BYTES, last + 1 - first)
-        yield await run_in_threadpool(storage.read_blob, sha256, first, n_bytes)
-        first += n_bytes
+        if not is_first:
+            await cloud.quotas.take(edge, "sent_bytes", n_bytes)
+        yield await run_in_threadpool(cloud.storage.read_blob, sha256, first, n_bytes)
+        first, is_first = first + n_bytes, False

@@ -128,9 +128,7 @@ def create_app(
     if settings.service.pointers:
         app.include_router(_pointer_routes())
     tokens = Tokens(storage, monotonic)
-    app.add_middleware(
-        Gate, settings=settings, tokens=tokens, numbers=cloud.numbers, log=cloud.log, monotonic=monotonic
-    )
+    app.add_middleware(Gate, settings, tokens, cloud.quotas, cloud.numbers, cloud.log, monotonic)
     return app
 
 
@@ -148,6 +146,7 @@ def _parts(
         "answers": limits.answers_per_day,
         "demonstrations": limits.demonstrations_per_day,
         "received_bytes": limits.received_bytes_per_day,
+        "sent_bytes": limits.sent_bytes_per_day,
         "new_tools": limits.new_tools_per_day,
     }
     return Cloud(

@@ -140,6 +140,8 @@ class Limits(_Table):
     """Descriptions of tools that this process has not kept: each costs the teacher some work."""
     received_bytes_per_day: Count = 500_000_000
     """Of request bodies, inflated."""
+    sent_bytes_per_day: Count = 2_000_000_000
+    """Of priors and adapters."""
     body_bytes: Some = 2_000_000
     """Of one request, as it is sent and once inflated."""
     statistics_bytes: Some = 64_000_000
