@@ -67,7 +67,7 @@ from hearth.wire import (
 _WRITE_S = 2.0
 _TIDY_S = 3600.0
 _ANSWERS_KEPT_DAYS = 2
-"""Receipts of demonstrations alone are kept, 0.2 kB each: plans and answers are made again, and what was taken is known
+"""Receipts of demonstrations alone are kept, 0.3 kB each: plans and answers are made again, and what was taken is known
 by its own id for ever. A device tries again within the hour; one that was off for longer is told `known`."""
 _COUNTS_KEPT_DAYS = 30
 _POINTED = ("demonstration", "statistics", "question")

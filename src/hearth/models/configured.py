@@ -44,7 +44,9 @@ def open_language_model(
     elif chosen.api_key_file:
         key = config.secret("api_key_file", chosen.api_key_file, where, environ)
     transport = egress.transport(reason)
-    return RemoteModel(chosen.base_url, chosen.model, key, transport, timeout_s=chosen.timeout_s, egress=egress, table=where)
+    return RemoteModel(
+        chosen.base_url, chosen.model, key, transport, timeout_s=chosen.timeout_s, egress=egress, table=where
+    )
 
 
 def _local(chosen: LanguageModelSettings, home: Path) -> LanguageModel:
