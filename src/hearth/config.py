@@ -461,11 +461,11 @@ class Edge(_Table):
     answers: bool = Field(default=False, strict=True)
     """Questions of general knowledge that no tool serves are asked of the cloud: masked, and without what tells of
     health. What it proposes is joined here with what is held true of you."""
-    timeout_s: float = Field(default=20.0, gt=0)
+    timeout_s: float = Field(default=20.0, gt=0, le=3600)
     """How long one answer of the cloud may take."""
-    waiting: int = Field(default=10_000, ge=10)
+    waiting: int = Field(default=10_000, ge=10, le=10_000_000)
     """At most so many messages wait; beyond that the oldest are dropped, those that can be made again first."""
-    waiting_mb: float = Field(default=20.0, gt=0)
+    waiting_mb: float = Field(default=20.0, gt=0, le=100_000)
     """At most so many megabytes wait."""
 
 

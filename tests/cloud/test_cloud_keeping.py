@@ -70,6 +70,14 @@ def test_counts_are_kept_thirty_days(storage: Storage, clock: Clock) -> None:
         assert rows(storage).get("used", 0) == left
 
 
+def test_an_agent_that_came_while_its_device_was_forgotten_goes(storage: Storage) -> None:
+    storage.add_token("t-1", "kitchen", "0" * 64, None)
+    for token in ("t-1", "t-gone"):
+        storage.seen(token, "edge-1")
+    tidy(storage)
+    assert storage.n_agents() == {"t-1": 1}
+
+
 def test_space_that_is_free_goes_back_to_the_disk_and_what_is_kept_stays(tmp_path: Path, clock: Clock) -> None:
     path = tmp_path / "cloud.db"
     with Storage.open(f"sqlite:///{path}", clock) as storage:

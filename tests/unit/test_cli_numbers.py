@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from hearth import cli
+from hearth.config import parse_settings
+from hearth.errors import ConfigError
 
 LIMITS = [
     ("edge", "sync", "--every"),
@@ -37,3 +41,15 @@ def test_what_is_no_number_to_count_with_is_refused(
 def test_a_number_is_taken(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run(["edge", "health", "--max-age", text, "--health", "/nowhere/health.json"]) != 2
     assert "no health file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("key", ["timeout_s", "waiting_mb", "waiting"])
+@pytest.mark.parametrize("value", ["inf", "nan", "-1", "1e300"])
+def test_settings_of_the_edge_are_numbers_too(tmp_path: Path, key: str, value: str) -> None:
+    with pytest.raises(ConfigError, match=rf"edge\.{key}"):
+        parse_settings(f"[edge]\n{key} = {value}\n", tmp_path / "hearth.toml")
+
+
+def test_settings_that_are_numbers(tmp_path: Path) -> None:
+    text = "[edge]\ntimeout_s = 5\nwaiting_mb = 1.5\nwaiting = 100\n"
+    assert parse_settings(text, tmp_path / "hearth.toml").edge.waiting_mb == 1.5

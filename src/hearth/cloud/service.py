@@ -203,6 +203,7 @@ def tidy(storage: Storage) -> None:
     """Let go of receipts kept for repeated messages, and of counts, that are too old to matter. Raises: StoreError."""
     storage.drop_answers(storage.now() - dt.timedelta(days=_ANSWERS_KEPT_DAYS))
     storage.drop_used((storage.now() - dt.timedelta(days=_COUNTS_KEPT_DAYS)).date().isoformat())
+    storage.drop_agents()
     storage.give_back()
 
 

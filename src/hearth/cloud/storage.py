@@ -260,6 +260,12 @@ class Storage:
             rows = connection.execute(sa.select(c.token, sa.func.count()).group_by(c.token)).all()
         return {row[0]: row[1] for row in rows}
 
+    def drop_agents(self) -> int:
+        """Let go of agents of tokens that are no more: one may be noted while its edge is dropped. How many."""
+        with self.begin() as connection:
+            strangers = t.instance.c.token.not_in(sa.select(t.token.c.id))
+            return connection.execute(sa.delete(t.instance).where(strangers)).rowcount
+
     # ── Answered before, and counted ──────────────────────────────────────────────────────────────────────
 
     def answered(self, connection: sa.Connection, edge: str, key: str) -> Answered | None:
