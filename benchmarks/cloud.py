@@ -23,6 +23,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -36,13 +37,14 @@ from hearth.cloud.tokens import issue
 from hearth.models.encoder import MiniLMEncoder
 from hearth.plan_format import read_demonstrations, tool_to_json
 from hearth.planning.beginning import begun
+from hearth.planning.filling import Filler
 from hearth.planning.profiles import PROFILES, ProfileName
 from hearth.planning.statistics import merged
-from hearth.planning.statistics_file import encode
+from hearth.planning.statistics_file import decode, encode
 from hearth.planning.student import Student
 from hearth.registry import load_tools
 from hearth.testing import FIXED_NOW
-from hearth.types import Demonstration
+from hearth.types import Context, Demonstration
 
 SEED = 0
 N_EDGES = 64
@@ -50,6 +52,7 @@ N_TAUGHT = 1500
 N_MERGED = 8
 RATE, SECONDS, WARM_S = 300.0, 10.0, 2.0
 _START_S = 60
+_N_ROUNDS = 5
 DEMONSTRATIONS = ROOT / "src" / "hearth" / "data" / "demonstrations.jsonl"
 
 
@@ -335,16 +338,19 @@ def measured(world: World, setting: Setting, seconds: float) -> dict[str, object
     }
 
 
-def quality(world: World, profile: ProfileName) -> dict[str, float]:
-    """How often the merged student plans the held-out requests as they were planned, so that speed is not all."""
-    from hearth.planning.statistics_file import decode
-
+def student_of(world: World, profile: ProfileName) -> Student:
+    """The merged student, as the service makes it."""
     with Storage.open(f"sqlite:///{world.folder / 'cloud.db'}") as storage:
         said = storage.manifest(f"prior {profile}")
         assert said is not None
         data = storage.read_blob(wire.read(wire.Manifest, said.encode()).sha256)
-    student = Student(MiniLMEncoder.open(), load_tools(None).specs, PROFILES[profile])
-    student.take_prior(decode(data))
+    student = Student.of_prior(MiniLMEncoder.open(n_threads=1), PROFILES[profile], decode(data))
+    student.set_tools(load_tools(None).specs)
+    return student
+
+
+def quality(world: World, student: Student) -> dict[str, float]:
+    """How often the merged student plans the held-out requests as they were planned, so that speed is not all."""
     planned = [one for one in world.held_out if one.plan.steps]
     rankings = student.rank_readings(student.read([one.request for one in planned]))
     exact = sum(
@@ -352,6 +358,27 @@ def quality(world: World, profile: ProfileName) -> dict[str, float]:
         for d, r in zip(planned, rankings)
     )
     return {"n": len(planned), "exact_tools": round(exact / len(planned), 3)}
+
+
+def costs(world: World, student: Student, n_batch: int = 16) -> dict[str, float]:
+    """Processor time of a plan without a service around it, in batches: the least of a few rounds."""
+    texts = [one.request for one in world.held_out]
+    filler, specs = Filler(None, None), load_tools(None).specs
+    least = dict.fromkeys(("reading_ms", "ranking_ms", "arguments_ms"), float("inf"))
+    for _ in range(_N_ROUNDS):
+        at = [time.process_time()]
+        readings = [r for k in range(0, len(texts), n_batch) for r in student.read(texts[k : k + n_batch])]
+        at.append(time.process_time())
+        rankings = [
+            r for k in range(0, len(readings), n_batch) for r in student.rank_readings(readings[k : k + n_batch])
+        ]
+        at.append(time.process_time())
+        for text, ranking in zip(texts, rankings):
+            filler.fill(text, [specs[tool] for tool in ranking.candidates[0].tools], FIXED_NOW, Context())
+        at.append(time.process_time())
+        taken = [(b - a) / len(texts) * 1000 for a, b in pairwise(at)]
+        least = {name: min(was, now) for (name, was), now in zip(least.items(), taken)}
+    return {name: round(ms, 2) for name, ms in least.items()}
 
 
 def main() -> None:
@@ -368,7 +395,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         world = world_in(options.world or Path(temporary), ["large", "medium"] if options.world else profiles)
         results: dict[str, object] = {s.name: measured(world, s, options.seconds) for s in chosen}
-        results["quality"] = {profile: quality(world, profile) for profile in profiles}
+        students = {profile: student_of(world, profile) for profile in profiles}
+        results["quality"] = {profile: quality(world, student) for profile, student in students.items()}
+        results["costs"] = {profile: costs(world, student) for profile, student in students.items()}
     if options.only:
         print(json.dumps(results, indent=2))
         return
