@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from hearth.agent import shipped_demonstrations
+from hearth.learn.buffer import Entry, keep
 from hearth.models.encoder import MiniLMEncoder
 from hearth.planning.again import said_again
 from hearth.planning.recall import OWNERS_WORD, RecallPlanner
@@ -168,6 +169,128 @@ def test_the_newest_of_the_same_words_stands(taught: Taught, tools: Mapping[str,
     assert called(asked(planner, LIGHT_SAID, tools)) == called(other)
 
 
+def test_a_correction_stands_in_spite_of_other_politeness(taught: Taught, tools: Mapping[str, ToolSpec]) -> None:
+    other = planned(("turn_on", {"device": "hall light"}))
+    planner = taught((f"please {LIGHT_SAID}", LIGHT), (LIGHT_SAID, other))
+    for said in (LIGHT_SAID, f"please {LIGHT_SAID}", f"{LIGHT_SAID}, thanks"):
+        assert called(asked(planner, said, tools)) == called(other)
+
+
+@pytest.mark.parametrize(("first", "second", "is_first"), [("owner", "success", True), ("success", "owner", False)])
+def test_what_was_merely_done_does_not_stand_against_the_owners_word(
+    encoder: MiniLMEncoder, tools: Mapping[str, ToolSpec], first: str, second: str, is_first: bool
+) -> None:
+    form = np.asarray(encoder.encode([LIGHT_SAID])[0])
+    other = planned(("turn_on", {"device": "hall light"}))
+    known = [
+        (Demonstration(source, LIGHT_SAID, plan, source=source, now=MONDAY), form)
+        for source, plan in ((first, LIGHT), (second, other))
+    ]
+    again = said_again(Request(LIGHT_SAID, MONDAY, "r"), form, known, {}, Context(), tools)
+    assert again is not None
+    assert called(again.plan) == called(LIGHT if is_first else other)
+
+
+def mail_of(name: str, file: str, at: int) -> list[tuple[str, dict[str, Argument]]]:
+    return [
+        ("find_contact", {"name": name}),
+        ("find_files", {"query": file}),
+        ("draft_mail", {"to": [Ref(at, ("email",))], "text": "look", "attachments": [Ref(at + 1, ("path",))]}),
+        ("send_mail", {"draft": Ref(at + 2, ("id",))}),
+    ]
+
+
+TWO_SAID = 'tom gets the report and anna gets the invoice, two mails, each says "look"'
+TWO = planned(*mail_of("tom", "report", 0), *mail_of("anna", "invoice", 4))
+BOTH_SAID = "kettle on and the kitchen light off, we leave for the long walk"
+BOTH = planned(("turn_on", {"device": "kettle"}), ("turn_off", {"device": "kitchen light"}))
+HUGH_SAID = "marta was promised the storyboard, one mail with it, marta waits"
+HUGH = planned(*mail_of("marta", "storyboard", 0))
+KELLER_SAID = "marta was promised the storyboard, one mail with it"
+KELLER = planned(*mail_of("Marta Keller", "storyboard", 0))
+
+
+@pytest.mark.parametrize(
+    ("said", "plan", "other"),
+    [
+        (TWO_SAID, TWO, TWO_SAID.replace("tom", "x").replace("anna", "tom").replace("x", "anna")),
+        (TWO_SAID, TWO, TWO_SAID.replace("report", "x").replace("invoice", "report").replace("x", "invoice")),
+        (BOTH_SAID, BOTH, BOTH_SAID.replace("on ", "x ", 1).replace("off", "on").replace("x ", "off ", 1)),
+        (BOTH_SAID, BOTH, BOTH_SAID.replace("kettle", "x").replace("kitchen light", "kettle").replace("x", "kitchen light")),
+        (BOTH_SAID, BOTH, f"it isn't {BOTH_SAID}"),
+        (BOTH_SAID, BOTH, f"{BOTH_SAID}, should we"),
+        (HUGH_SAID, HUGH, HUGH_SAID.replace("marta", "lena")),
+        (KELLER_SAID, KELLER, KELLER_SAID.replace("marta", "maria")),
+    ],
+)  # fmt: skip
+def test_what_changes_places_or_names_is_thought_about(
+    taught: Taught, tools: Mapping[str, ToolSpec], said: str, plan: Plan, other: str
+) -> None:
+    planner = taught((said, plan))
+    assert called(asked(planner, said, tools)) == called(plan)  # else the denied rows say nothing
+    assert other != said
+    assert called(asked(planner, other, tools)) != called(plan)
+
+
+DAY_BEFORE = ("remind me the day before the friday dentist to floss", "floss", "2026-11-19T09:00:00+01:00")
+IN_A_BIT = ("nudge me in a bit about the oven, the big one in the cellar", "the oven", "2026-11-16T09:45:00+01:00")
+PILLS = ("the evening pills, as we said on the phone", "pills", "2026-11-16T20:00:00+01:00")
+LAST = ("rent reminder for the 31st, the landlord is strict this year", "rent", "2026-11-30T09:00:00+01:00")
+
+
+@pytest.mark.parametrize(
+    ("taught_as", "asked_at", "at"),
+    [
+        (DAY_BEFORE, MONDAY + dt.timedelta(days=1), "2026-11-19T09:00:00+01:00"),
+        (DAY_BEFORE, MONDAY + dt.timedelta(days=8), "2026-11-26T09:00:00+01:00"),
+        (IN_A_BIT, MONDAY + dt.timedelta(days=1), None),
+        (IN_A_BIT, MONDAY + dt.timedelta(hours=2), None),
+        (PILLS, MONDAY + dt.timedelta(days=1), "2026-11-17T20:00:00+01:00"),
+        (PILLS, MONDAY + dt.timedelta(days=1, hours=12), None),  # eight o'clock is over
+        (LAST, MONDAY + dt.timedelta(days=15), None),
+    ],
+)
+def test_a_moment_that_was_not_said_goes_with_what_was_or_is_not_guessed(
+    taught: Taught,
+    tools: Mapping[str, ToolSpec],
+    taught_as: tuple[str, str, str],
+    asked_at: dt.datetime,
+    at: str | None,
+) -> None:
+    said, text, then = taught_as
+    planner = taught((said, planned(("add_reminder", {"text": text, "at": then}))))
+    answer = planner.plan(Request(said, asked_at, "r"), Context(country="DE"), tools)
+    assert [arguments["at"] for _, arguments in called(answer)] == ([at] if at else [])
+
+
+@pytest.mark.parametrize(("days", "is_repeated"), [(0, True), (2, False)])
+def test_two_things_at_one_moment_are_not_taken_for_one(
+    encoder: MiniLMEncoder, tools: Mapping[str, ToolSpec], days: int, is_repeated: bool
+) -> None:
+    at = "2026-11-17T17:00:00+01:00"
+    plan = planned(("add_reminder", {"text": "mom", "at": at}), ("add_reminder", {"text": "dad", "at": at}))
+    said = "tomorrow at 5 pm nudge me about mom and on tuesday at 5 pm about dad"
+    form = np.asarray(encoder.encode([said])[0])
+    known = [(Demonstration("own", said, plan, source="owner", now=MONDAY), form)]
+    request = Request(said, MONDAY + dt.timedelta(days=days), "r")
+    assert (said_again(request, form, known, {}, Context(), tools) is not None) == is_repeated
+
+
+@pytest.mark.parametrize("text", ["2026-13-45", "9999-12-31", "2026-11-20 is the day"])
+def test_a_text_that_looks_like_a_moment_is_no_reason_to_stumble(
+    taught: Taught, tools: Mapping[str, ToolSpec], text: str
+) -> None:
+    said = f"the cellar note says {text} and the mice know it"
+    planner = taught((said, planned(("add_note", {"text": text}))))
+    assert all(arguments == {"text": text} for _, arguments in called(asked(planner, said, tools, days=9)))
+
+
+@pytest.mark.parametrize("said", ["", "🙂", "…", '"', f'{LIGHT_SAID} "', "свет на кухне", "厨房的灯", "light " * 9000])
+def test_odd_requests_are_answered(taught: Taught, tools: Mapping[str, ToolSpec], said: str) -> None:
+    planner = taught((LIGHT_SAID, LIGHT), ("🙂 🙂", LIGHT), ("please", LIGHT))
+    assert isinstance(asked(planner, said, tools), Plan | Refusal)
+
+
 def test_that_nothing_is_to_be_done_is_the_owners_word(taught: Taught, tools: Mapping[str, ToolSpec]) -> None:
     planner = taught(("sing me the long song of the seven cats", Plan(())))
     answer = asked(planner, "Sing me the long song of the seven cats, please", tools)
@@ -210,6 +333,20 @@ def test_a_request_about_a_record_shown_is_not_an_old_one(taught: Taught, tools:
     answer = asked(planner, MAIL_SAID, tools, record=Record("file", "7"))
     assert isinstance(again, Plan)
     assert not isinstance(answer, Plan) or answer.confidence != again.confidence
+
+
+def test_what_another_process_teaches_anew_under_the_same_id_counts(
+    encoder: MiniLMEncoder, tools: Mapping[str, ToolSpec], tmp_path: Path
+) -> None:
+    other = planned(("turn_on", {"device": "hall light"}))
+    with Store.open(tmp_path / "hearth.db") as mine, Store.open(tmp_path / "hearth.db") as theirs:
+        here = RecallPlanner(encoder, mine)
+        for plan in (LIGHT, other, LIGHT):
+            one = Demonstration("own", LIGHT_SAID, plan, source="owner", now=MONDAY)
+            with theirs.transaction() as cursor:
+                keep(cursor, [Entry(one, teacher="owner")], None)
+            assert called(asked(here, LIGHT_SAID, tools)) == called(plan)
+            assert here.ids() == ("own",)
 
 
 def test_what_another_process_forgets_or_teaches_counts_at_once(

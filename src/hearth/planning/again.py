@@ -11,6 +11,7 @@ with the id of one record in them or with an address written out: these are alwa
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 from hearth.errors import PlanError
 from hearth.planning.alongside import POLITE, Said, words_of
 from hearth.planning.check import check_plan
-from hearth.planning.repeating import SIGNS, Repeat, Repeats, exchanged, moved, values_of
+from hearth.planning.repeating import SIGNS, Repeat, Repeats, exchanged, moment_later, moved, values_of
 from hearth.planning.slots import Slot, find_slots
 from hearth.planning.templates import is_moment
 from hearth.types import TYPE_NAMES, Argument, Context, Demonstration, Plan, Ref, Request, Step, ToolSpec
@@ -31,13 +32,17 @@ SURE, SURE_WHOLE = 0.8, 0.5
 such plans are right, and more than half of what owners ask is so sure."""
 N_NEAR = 12
 """So many demonstrations are laid beside a request."""
+_SOON_S = 3600.0
+"""A moment that was not said and lies nearer than this was reckoned from the moment of asking."""
 _TURNS = frozenset(
     re.findall(
         r"\w+",
         "not no don dont never without except but unless instead cancel stop undo which whose did does has have had is "
         "are was were on off up down in out open opens close shut lock unlock start begin end send sends draft add "
         "remove delete more less all none first last next before after left right high low higher lower brighter "
-        "dimmer darker louder quieter softer warmer cooler colder",
+        "dimmer darker louder quieter softer warmer cooler colder t cannot nor neither nobody nothing none skip avoid "
+        "if until till later soon should shall might increase decrease raise reduce mute unmute pause resume enable "
+        "disable arm disarm accept decline yes",
     )
 )
 """A word that turns a request round: said now and not when it was taught, or the other way about."""
@@ -63,6 +68,8 @@ class SaidAgain:
     """Whether a value stands in the place of another; times and quotations do without being anything else."""
     is_whole: bool
     """Whether every word of either was in the other, but for idle ones, times and values."""
+    left: frozenset[str] = frozenset()
+    """Words of either that are not in the other, nor in the plan."""
 
 
 def said_again(
@@ -96,22 +103,22 @@ def said_again(
     then = find_slots(one.request, one.now or request.now, context)
     now = find_slots(request.text, request.now, context)
     plan = _read_anew(best, one, request, then, now)
-    if plan is None or not _is_accounted(then, now, one.plan, plan):
+    if plan is None or not _is_accounted(then, now, one.plan, plan) or _is_swapped(one, request.text, then, plan):
         return None
     left = _left_over(one.request, request.text, then, now)
-    is_exchanged = bool(left & _words_in(one.plan, plan))
-    is_whole = not left - _words_in(one.plan, plan)
-    if best.sureness < SURE and (is_exchanged or not is_whole):
+    is_exchanged = bool(left & words_in(one.plan, plan))
+    others = frozenset(left - words_in(one.plan, plan))
+    if best.sureness < SURE and (is_exchanged or others):
         return None
     if not plan.steps:
-        return SaidAgain(Plan((), rests_on=(one.id,)), is_exchanged, is_whole) if is_whole else None
+        return None if others else SaidAgain(Plan((), rests_on=(one.id,)), is_exchanged, True)
     is_new = bool(best.signs[SIGNS.index("exchanged")])
     steps = tuple(replace(step, text=request.text) if is_new else step for step in plan.steps)
     try:
         whole = check_plan(Plan(steps, confidence=round(best.sureness, 4), rests_on=(one.id,)), tools)
     except PlanError:  # its tools are not there, or what was said is no value of theirs
         return None
-    return SaidAgain(whole, is_exchanged, is_whole)
+    return SaidAgain(whole, is_exchanged, not others, others)
 
 
 def _telling(text: str) -> list[str]:
@@ -121,12 +128,15 @@ def _telling(text: str) -> list[str]:
 def _newest_of_each(
     near: Sequence[tuple[Demonstration, NDArray[np.float32]]],
 ) -> dict[tuple[str, ...], tuple[Demonstration, NDArray[np.float32]]]:
-    """Of demonstrations in the very same words the newest: a correction stands."""
+    """Of demonstrations in the very same words, polite ones aside, the newest: a correction stands, also against what
+    was done and not objected to."""
     found: dict[tuple[str, ...], tuple[Demonstration, NDArray[np.float32]]] = {}
     for one in near:
-        words = words_of(one[0].request)[0]
-        found.pop(words, None)
-        found[words] = one
+        words = tuple(_telling(one[0].request)) or words_of(one[0].request)[0]
+        known = found.get(words)
+        if known is None or one[0].source == "owner" or known[0].source != "owner":
+            found.pop(words, None)
+            found[words] = one
     return found
 
 
@@ -152,6 +162,17 @@ def _items(value: Argument) -> list[Argument]:
     return value if isinstance(value, list) else [value]
 
 
+def holds_what_is_gone(plan: Plan, tools: Mapping[str, ToolSpec], slots: Sequence[Slot], now: dt.datetime) -> bool:
+    """Whether a step that changes or sends something has a moment that is over and that nobody said: one of the day on
+    which it was taught."""
+    said = {str(view)[:16] for slot in slots for view in slot.views.values()}
+    steps = tuple(step for step in plan.steps if tools[step.tool].effect != "none")
+    return any(
+        isinstance(value, str) and is_moment(value) and value[:16] not in said and _is_gone(value, now)
+        for value in values_of(Plan(steps))
+    )
+
+
 # ── Values that are said ──────────────────────────────────────────────────────────────────────────────────
 
 
@@ -167,21 +188,86 @@ def _left_over(taught: str, said: str, then: Sequence[Slot], now: Sequence[Slot]
     return left - _IDLE
 
 
+def _is_swapped(one: Demonstration, said: str, then: Sequence[Slot], plan: Plan) -> bool:
+    """Whether the plan would hold what is not said now; or words of its values, or words that turn, are said in another
+    order: "the report to Tom, the invoice to Anna" and the other way about."""
+    taught, now = words_of(one.request), words_of(said)[0]
+    pairs = Said(said, lambda _: 1.0).paired(taught[0])
+    still = words_in(plan) - _IDLE
+
+    def held(is_time: bool) -> set[int]:
+        spans = [(slot.start, slot.end) for slot in then if (slot.kind == "time") == is_time]
+        return {k for k, (a, b) in enumerate(taught[1]) if any(c <= a and b <= d for c, d in spans)}
+
+    timed, slotted = held(True), held(False)
+    if any(
+        word in still and word not in now and (k not in pairs or now[pairs[k]] not in still)
+        for k, word in enumerate(taught[0])
+        if k not in timed
+    ):
+        return True
+    telling = (words_in(one.plan) | _TURNS) - _IDLE
+    order = [pairs[k] for k, word in enumerate(taught[0]) if k in pairs and (word in telling or k in slotted - timed)]
+    return order != sorted(order)
+
+
 def _read_anew(
     best: Repeat, taught: Demonstration, request: Request, then: Sequence[Slot], now: Sequence[Slot]
 ) -> Plan | None:
     """The plan with its times as the request says them; None where they cannot be told."""
-    if taught.now is None and any(is_moment(value) for value in values_of(taught.plan)):
-        return None
+    moments = [value for value in values_of(taught.plan) if isinstance(value, str) and is_moment(value)]
+    if not moments:
+        return best.plan
     times, others = ([slot for slot in slots if slot.kind == "time"] for slots in (then, now))
+    if taught.now is None or len(times) != len(others):
+        return None
     changes: dict[str, str] = {}
-    for place, slot in enumerate(times):
+    read: set[str] = set()
+    for slot, other in zip(times, others, strict=True):
         for name, value in _moments_in(slot, taught.plan):
-            said = others[place].views.get(name) if len(times) == len(others) else None
-            if not isinstance(said, str):
-                return None
-            changes[_after_moving(value, taught, request)] = _like(value, said)
+            said = other.views.get(name)
+            moved_to = _after_moving(value, taught, request)
+            if not isinstance(said, str) or changes.setdefault(moved_to, _like(value, said)) != _like(value, said):
+                return None  # two things at one moment then, at two now
+            read.add(value)
+    for value in set(moments) - read:
+        days = _days_later(times, others)
+        if days is None and not times and not _is_soon(value, taught.now):
+            days = (request.now.date() - taught.now.astimezone(request.now.tzinfo).date()).days
+        later = None if days is None else moment_later(value, days, request.now.tzinfo)
+        if later is None or (_is_gone(later, request.now) and not _is_gone(value, taught.now)):
+            return None
+        if changes.setdefault(_after_moving(value, taught, request), later) != later:
+            return None
     return exchanged(best.plan, lambda value: changes.get(value, value) if isinstance(value, str) else value)
+
+
+def _days_later(then: Sequence[Slot], now: Sequence[Slot]) -> int | None:
+    """How many days all that is said now is later than what was said then; None where that is not one number."""
+    found: set[int | None] = set()
+    for a, b in zip(then, now, strict=True):
+        before, after = (str(slot.views.get("datetime") or slot.views.get("date") or "") for slot in (a, b))
+        if not before or not after or before[10:16] != after[10:16]:
+            return None
+        found.add((dt.date.fromisoformat(after[:10]) - dt.date.fromisoformat(before[:10])).days)
+    return found.pop() if len(found) == 1 else None
+
+
+def _is_soon(value: str, now: dt.datetime) -> bool:
+    """Whether a moment was reckoned from the one of asking: "in a bit"."""
+    return len(value) > 10 and abs((_at(value, now) - now).total_seconds()) < _SOON_S
+
+
+def _is_gone(value: str, now: dt.datetime) -> bool:
+    return value < now.date().isoformat() if len(value) == 10 else _at(value, now) < now
+
+
+def _at(value: str, now: dt.datetime) -> dt.datetime:
+    try:
+        at = dt.datetime.fromisoformat(value)
+    except ValueError:  # a text that begins like a moment
+        return now
+    return at if at.tzinfo is not None else at.replace(tzinfo=now.tzinfo)
 
 
 def _moments_in(slot: Slot, plan: Plan) -> Iterator[tuple[str, str]]:
@@ -229,7 +315,8 @@ def _written(plan: Plan) -> list[str]:
     return [f" {' '.join(words_of(str(v))[0])} " for v in values_of(plan) if not isinstance(v, bool)]
 
 
-def _words_in(*plans: Plan) -> set[str]:
+def words_in(*plans: Plan) -> set[str]:
+    """The words of the values of plans."""
     return {word for plan in plans for value in _written(plan) for word in value.split()}
 
 

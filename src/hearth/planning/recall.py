@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearth.errors import PlanError
-from hearth.planning.again import N_NEAR, SaidAgain, names_a_record, said_again
+from hearth.planning.again import N_NEAR, SaidAgain, holds_what_is_gone, names_a_record, said_again, words_in
 from hearth.planning.binding import Unit
 from hearth.planning.check import check_plan
 from hearth.planning.choosing import Ballot
@@ -133,6 +133,8 @@ class RecallPlanner:
             return Refusal("out_of_scope", _NOT_TO, planner=OWNERS_WORD if len(parts) < 2 else self.name)
         proposal = Proposal(ballot, units, offered, manners, self._remembered.likeness)
         answer = self._answered(proposal.parts(), offered)
+        if isinstance(answer, Plan) and holds_what_is_gone(answer, tools, slots, request.now):
+            answer = Refusal("out_of_scope", _UNSURE, planner=self.name)
         answer = with_denials(answer, text) if isinstance(answer, Plan) else answer
         return self._repeated(again) if again is not None and _bears_out(answer, again) else answer
 
@@ -255,7 +257,8 @@ def _bears_out(answer: Plan | Refusal, again: SaidAgain) -> bool:
     """Whether what was thought of for a request speaks for the plan of one like it: the same is to be done; or nothing
     was thought of, and only values differ."""
     if isinstance(answer, Plan):
-        return sorted(step.tool for step in answer.steps) == sorted(step.tool for step in again.plan.steps)
+        is_alike = sorted(step.tool for step in answer.steps) == sorted(step.tool for step in again.plan.steps)
+        return is_alike and not again.left & words_in(answer)  # "the hall light": the plan of old has no hall
     return again.is_whole and answer.planner != OWNERS_WORD and answer.kind != "needs"
 
 

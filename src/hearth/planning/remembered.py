@@ -71,6 +71,8 @@ class Remembered:
         self._sources: dict[str, str] = {}
         self._texts: dict[str, tuple[str, str, str | None]] = {}
         """Without a store: id → (request, plan JSON, now)."""
+        self._digests: dict[str, str] = {}
+        """With a store: of what was written there when it was taken up."""
         self._matrix = np.zeros((0, self.likeness.dim), dtype=np.float32)
         self._lessons: dict[str, tuple[Lesson, ...]] = {}
         self._by_leaf: dict[str, list[int]] | None = None
@@ -78,8 +80,8 @@ class Remembered:
         self._by_words: dict[int, list[int]] | None = None
         self._leaning: Leaning | None = None
         self._by_text: dict[int, dict[str, None]] | None = None
-        self._whole: tuple[tuple[str, ...], NDArray[np.int64]] | None = None
-        """Sources and the rows of their whole requests."""
+        self._whole: tuple[tuple[str, ...], NDArray[np.int64], dict[str, int]] | None = None
+        """Sources, the rows of their whole requests, and the row of each of their ids."""
         probe = np.round(encoder.encode([_PROBE])[0], 1).astype(np.int8).tobytes()
         self.fingerprint = zlib.crc32(" ".join(all_concepts()).encode(), zlib.crc32(probe))
         self.is_long = np.zeros(0, dtype=np.bool_)
@@ -137,6 +139,9 @@ class Remembered:
         tools = self._drop([id for id in fresh if id in self._sources])
         if self._store is None:
             self._texts.update(texts)
+        else:
+            for start in range(0, len(fresh), 400):
+                self._digests |= self._digests_of(self._store, list(fresh)[start : start + 400])
         self._matrix = np.vstack([self._matrix, forms.astype(np.float16).astype(np.float32)])
         n_before = len(self.rows)
         for id, many in lessons.items():
@@ -177,6 +182,7 @@ class Remembered:
                 del same[id]
         for id in gone:
             self._sources.pop(id, None)
+            self._digests.pop(id, None)
             self._texts.pop(id, None)
             self._lessons.pop(id, None)
         return tools
@@ -202,17 +208,23 @@ class Remembered:
         if self._store is None or (version := self._version_of(self._store)) == self._version:
             return set()
         self._version = version
-        there = {row[0] for row in self._store.query("SELECT id FROM demonstration")}
-        tools = self._drop([id for id in self._sources if id not in there])
-        new = sorted(there - self._sources.keys())
+        there = self._digests_of(self._store)
+        tools = self._drop([id for id in self._sources if there.get(id) != self._digests.get(id, "")])
+        new = [id for id in there if id not in self._sources]  # in the order of teaching: the newest stands
         n_before = len(self.rows)
         for start in range(0, len(new), 400):
             self._load(self._store, new[start : start + 400])
         if tools or new:
             self._lean(range(n_before, len(self.rows)), 1)
-            self._by_text = None
+            self._hear(new)
             self._changed()
         return tools.union(*(row.tools for row in self.rows[n_before:]))
+
+    def _digests_of(self, store: Store, ids: Sequence[str] = ()) -> dict[str, str]:
+        """Digests of what is written there, of some or all, oldest first."""
+        chosen = f" WHERE id IN ({','.join('?' * len(ids))})" if ids else ""
+        query = f"SELECT id, coalesce(digest, '') FROM demonstration{chosen} ORDER BY rowid"  # noqa: S608 - question marks only
+        return {row[0]: row[1] for row in store.query(query, tuple(ids))}
 
     def _version_of(self, store: Store) -> int:
         """Changes when another connection writes."""
@@ -226,15 +238,15 @@ class Remembered:
         width = self.likeness.dim * 2
         marks = ",".join("?" * len(ids))
         chosen = f" WHERE id IN ({marks})" if ids else ""
-        for id, source, blob in store.query(
-            f"SELECT id, source, vector FROM demonstration{chosen} ORDER BY rowid",  # noqa: S608 - question marks only
+        for id, source, blob, digest in store.query(
+            f"SELECT id, source, vector, coalesce(digest, '') FROM demonstration{chosen} ORDER BY rowid",  # noqa: S608 - question marks only
             tuple(ids),
         ):
             rows = self._unpacked(id, blob, width)
             if rows is None:
                 stale.append(id)
                 continue
-            self._sources[id] = source
+            self._sources[id], self._digests[id] = source, digest
             self.rows += rows
             forms.append(blob[-len(rows) * width :])
         packed = np.frombuffer(b"".join(forms), dtype=np.float16).reshape(-1, self.likeness.dim)
@@ -318,12 +330,12 @@ class Remembered:
         (a form is without what was said), oldest first, with their own forms."""
         if self._whole is None or self._whole[0] != tuple(sources):
             own = [k for k, row in enumerate(self.rows) if not row.number and self.source_of(row.id) in sources]
-            self._whole = (tuple(sources), np.array(own, dtype=np.int64))
-        places = self._whole[1]
+            self._whole = (tuple(sources), np.array(own, dtype=np.int64), {self.rows[k].id: k for k in own})
+        _, places, place_of = self._whole
         likeness = (self._matrix @ form)[places]
-        in_these_words = self._in_words().get(said_as(text), {})
-        same = [k for k in places.tolist() if self.rows[k].id in in_these_words]
-        chosen = sorted({*places[np.argsort(-likeness, kind="stable")[:n]].tolist(), *same[-1:]})
+        same = sorted(place_of[id] for id in self._in_words().get(said_as(text), {}) if id in place_of)
+        corrected = [k for k in same if self.is_owners(k)]
+        chosen = sorted({*places[np.argsort(-likeness, kind="stable")[:n]].tolist(), *same[-1:], *corrected[-1:]})
         known = {one.id: one for one in self._demonstrations([self.rows[k].id for k in chosen])}
         return [(known[self.rows[k].id], self._matrix[k]) for k in chosen if self.rows[k].id in known]
 
@@ -337,6 +349,12 @@ class Remembered:
             for id, text in said:
                 self._by_text.setdefault(said_as(text), {})[id] = None
         return self._by_text
+
+    def _hear(self, ids: Sequence[str]) -> None:
+        """Keep the words of what another process taught, where words are kept."""
+        if self._by_text is not None:
+            for one in self._demonstrations(ids):
+                self._by_text.setdefault(said_as(one.request), {})[one.id] = None
 
     def taught(self, sources: Collection[str]) -> list[Demonstration]:
         """The demonstrations from some sources, oldest first."""

@@ -288,12 +288,18 @@ def moved(plan: Plan, then: dt.datetime, now: dt.datetime) -> Plan:
     days = (now.date() - then.astimezone(now.tzinfo).date()).days
     if not days:
         return plan
-    return exchanged(plan, lambda value: _moved(value, days, now.tzinfo) if isinstance(value, str) else value)
+    return exchanged(plan, lambda value: moment_later(value, days, now.tzinfo) if isinstance(value, str) else value)
 
 
-def _moved(value: str, days: int, zone: dt.tzinfo | None) -> str:
-    if not _MOMENT.fullmatch(value):
+def moment_later(value: str, days: int, zone: dt.tzinfo | None) -> str:
+    """A moment so many days later, at the same hour of the clock; what is no moment stays."""
+    try:
+        return _later(value, days, zone) if _MOMENT.fullmatch(value) else value
+    except (ValueError, OverflowError):  # "2026-13-45" is a text
         return value
+
+
+def _later(value: str, days: int, zone: dt.tzinfo | None) -> str:
     if len(value) == 10:
         return (dt.date.fromisoformat(value) + dt.timedelta(days=days)).isoformat()
     at = dt.datetime.fromisoformat(value)
