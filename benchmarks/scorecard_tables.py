@@ -312,13 +312,14 @@ TABLES: tuple[Table, ...] = (
         "Learning",
         "A fleet of a thousand simulated owners, the last four of thirty days",
         "fleet",
-        "hearth fleet simulate --edges 1000 --ways personal,shared,merged",
+        "hearth fleet simulate --edges 1000",
         _FLEET,
         (
             Row("floor: the nearest demonstration copied, never asking", "floor/"),
             Row("one student for all", "ways/shared/"),
             Row("a student of one's own", "ways/personal/"),
             Row("begun with the merged prior, newcomers alone", "ways/merged/"),
+            Row("begun with what is shipped, newcomers alone", "ways/shipped/"),
             _ALWAYS_ASKING,
         ),
         _OF_FLEET,
@@ -327,7 +328,7 @@ TABLES: tuple[Table, ...] = (
         "Learning",
         "New edges on what nobody of a thousand was ever taught, without asking",
         "fleet",
-        "hearth fleet simulate --edges 1000 --ways personal,shared,merged",
+        "hearth fleet simulate --edges 1000",
         (
             ("exact", "exact"),
             ("of what others may know", "exact_common"),
@@ -338,8 +339,13 @@ TABLES: tuple[Table, ...] = (
         (
             Row("floor: blank, after 20 requests", "numbers/newcomers/merged/blank_after_20/"),
             Row("blank, after 200 requests", "numbers/newcomers/merged/blank_after_200/"),
-            Row("begun with the merged prior, before any", "numbers/newcomers/merged/begun_after_0/"),
-            Row("begun with the merged prior, after 20", "numbers/newcomers/merged/begun_after_20/"),
+            Row("begun with what is shipped, after 20", "numbers/newcomers/shipped/begun_after_20/"),
+            Row(
+                "begun with what is shipped and the merged prior, before any", "numbers/newcomers/merged/begun_after_0/"
+            ),
+            Row(
+                "begun with what is shipped and the merged prior, after 20", "numbers/newcomers/merged/begun_after_20/"
+            ),
         ),
         _OF_FLEET,
     ),
