@@ -340,12 +340,8 @@ TABLES: tuple[Table, ...] = (
             Row("floor: blank, after 20 requests", "numbers/newcomers/merged/blank_after_20/"),
             Row("blank, after 200 requests", "numbers/newcomers/merged/blank_after_200/"),
             Row("begun with what is shipped, after 20", "numbers/newcomers/shipped/begun_after_20/"),
-            Row(
-                "begun with what is shipped and the merged prior, before any", "numbers/newcomers/merged/begun_after_0/"
-            ),
-            Row(
-                "begun with what is shipped and the merged prior, after 20", "numbers/newcomers/merged/begun_after_20/"
-            ),
+            Row("with the merged prior beside it, before any", "numbers/newcomers/merged/begun_after_0/"),
+            Row("with the merged prior beside it, after 20", "numbers/newcomers/merged/begun_after_20/"),
         ),
         _OF_FLEET,
     ),
