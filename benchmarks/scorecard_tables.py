@@ -342,6 +342,10 @@ TABLES: tuple[Table, ...] = (
             Row("begun with what is shipped, after 20", "numbers/newcomers/shipped/begun_after_20/"),
             Row("with the merged prior beside it, before any", "numbers/newcomers/merged/begun_after_0/"),
             Row("with the merged prior beside it, after 20", "numbers/newcomers/merged/begun_after_20/"),
+            Row(
+                "oracle: always asking",
+                by_definition=dict.fromkeys(("exact", "exact_common", "exact_convention", "node_f1", "tools"), 1.0),
+            ),
         ),
         _OF_FLEET,
     ),
