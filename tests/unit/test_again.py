@@ -276,6 +276,29 @@ def test_two_things_at_one_moment_are_not_taken_for_one(
     assert (said_again(request, form, known, {}, Context(), tools) is not None) == is_repeated
 
 
+@pytest.mark.parametrize(
+    ("said", "is_repeated"),
+    [
+        ("ok and send that", False),
+        ("the same words to hugh, politely", False),
+        ("hugh gets the line we both know by heart", True),
+        ("write hugh that we need new batteries", True),
+    ],
+)
+def test_what_was_said_before_a_request_is_not_of_today(
+    encoder: MiniLMEncoder, tools: Mapping[str, ToolSpec], said: str, is_repeated: bool
+) -> None:
+    plan = planned(
+        ("find_contact", {"name": "hugh"}),
+        ("draft_mail", {"to": [Ref(0, ("email",))], "text": "need new batteries"}),
+        ("send_mail", {"draft": Ref(1, ("id",))}),
+    )
+    form = np.asarray(encoder.encode([said])[0])
+    known = [(Demonstration("own", said, plan, source="owner", now=MONDAY), form)]
+    again = said_again(Request(said, MONDAY, "r"), form, known, {}, Context(), tools)
+    assert (again is not None) == is_repeated
+
+
 @pytest.mark.parametrize("text", ["2026-13-45", "9999-12-31", "2026-11-20 is the day"])
 def test_a_text_that_looks_like_a_moment_is_no_reason_to_stumble(
     taught: Taught, tools: Mapping[str, ToolSpec], text: str

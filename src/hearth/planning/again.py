@@ -6,7 +6,8 @@ says must have come into the plan. Where anything is left over, nothing is propo
 
 Covered: what was taught, with other politeness, order or spelling, another quotation, name or number in it, another
 day. Not covered: requests that deny, ask about or limit what was taught ("don't …", "did you …", "… but not …"), plans
-with the id of one record in them or with an address written out: these are always thought about.
+with the id of one record in them or with an address written out, values or "on" and "off" that changed places, what
+points back to words of that day ("send it"), moments that cannot be told anew: these are always thought about.
 """
 
 from __future__ import annotations
@@ -46,6 +47,9 @@ _TURNS = frozenset(
     )
 )
 """A word that turns a request round: said now and not when it was taught, or the other way about."""
+_POINTS = frozenset(("it", "that", "this", "them", "those", "these", "same", "him", "her"))
+"""Words that stand for what was said before, when they are among the first few."""
+_N_FIRST = 4
 _QUESTIONS = frozenset(("what", "when", "who", "why", "how", "where"))
 """These, too, at the beginning."""
 _IDLE = POLITE | frozenset(
@@ -98,7 +102,11 @@ def said_again(
     if best is None or best.sureness < SURE_WHOLE:
         return None
     one = next(one for one, _ in taught.values() if one.id == best.id)
-    if _is_turned(one.request, request.text) or any(names_a_record(step, tools) for step in best.plan.steps):
+    if (
+        _is_turned(one.request, request.text)
+        or _points_back(one)
+        or any(names_a_record(step, tools) for step in best.plan.steps)
+    ):
         return None
     then = find_slots(one.request, one.now or request.now, context)
     now = find_slots(request.text, request.now, context)
@@ -145,6 +153,14 @@ def _is_turned(taught: str, said: str) -> bool:
     first = [next((word for word in words if word not in POLITE), "") for words in (then, now)]
     asks = (first[0] in _QUESTIONS) != (first[1] in _QUESTIONS)
     return asks or bool((set(then) ^ set(now)) & _TURNS)
+
+
+def _points_back(taught: Demonstration) -> bool:
+    """Whether a request was about what was said before it ("send it"): its plan has values of that day."""
+    said = set(words_of(taught.request)[0])
+    unsaid = (value.split() for value in _written(taught.plan) if not re.match(r" \d", value))
+    first = _telling(taught.request)[:_N_FIRST]  # further behind it stands for what this request itself names
+    return not _POINTS.isdisjoint(first) and any(words and said.isdisjoint(words) for words in unsaid)
 
 
 def names_a_record(step: Step, tools: Mapping[str, ToolSpec]) -> bool:
