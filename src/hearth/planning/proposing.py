@@ -79,6 +79,8 @@ _WHO = frozenset(
     ("i", "i'm", "we", "we're", "he", "she", "they", "it", "it's", "everybody", "everyone", "nobody", "soon")
 )
 """One of these behind one of `_WHEN` begins a condition."""
+_SAME_FORM = 0.999
+"""A likeness from which on two forms are the same but for rounding."""
 _THIS_DAY = frozenset(("today", "tonight", "this", "the", "morning", "afternoon", "evening", "night", "now"))
 
 
@@ -174,7 +176,7 @@ class Proposal:
             return None
         self._reuse(bound, earlier)
         self._resolve_pronouns(bound, unit, earlier)
-        if is_alike:
+        if is_alike or _is_example(candidate):
             for_it["alike"] = 1.0
         return _option(candidate, bound, {**for_it, **self._fit(candidate, bound, words)})
 
@@ -336,6 +338,11 @@ class Proposal:
         if path and files and isinstance(about, str):
             return {name: about, files: [Ref(-1, (path,))]}
         return {name: Ref(-1)}
+
+
+def _is_example(candidate: Candidate) -> bool:
+    """Whether the request reads as an example of the tool's own does."""
+    return candidate.likeness > _SAME_FORM and candidate.rests_on[:1] == (f"tool:{candidate.leaves[-1]}",)
 
 
 def _is_later(slot: Slot) -> bool:
