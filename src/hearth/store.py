@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
+from hearth.durable import sync_folder
 from hearth.errors import (
     HomeBusyError,
     StoreCorruptError,
@@ -252,7 +253,7 @@ class Store:
             for suffix in ("-wal", "-shm"):
                 path.with_name(path.name + suffix).unlink(missing_ok=True)
             fresh.replace(path)
-            _sync_folder(path.parent)
+            sync_folder(path.parent)
         except OSError as error:
             raise StoreFullError(f"cannot salvage {str(path)!r}: {error.strerror}; nothing was changed") from None
         finally:
@@ -383,20 +384,12 @@ def _copy(source: Path, target: Path) -> None:
         file = source.with_name(source.name + suffix)
         if file.exists():
             shutil.copy2(file, target.with_name(target.name + suffix))
-    _sync_folder(target.parent)
+    sync_folder(target.parent)
 
 
 def _remove(path: Path) -> None:
     for suffix in ("", "-wal", "-shm"):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _rebuild_header(path: Path) -> None:

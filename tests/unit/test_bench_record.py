@@ -172,4 +172,4 @@ def test_the_disk_is_waited_for_where_something_would_be_lost(tmp_path: Path, mo
     write_bytes(tmp_path / "a", b"1", is_lasting=False)
     assert ((tmp_path / "a").read_bytes(), waited) == (b"1", [])
     write_json(tmp_path / "b", {"x": 1})
-    assert len(waited) == 1
+    assert len(waited) == 2  # the file, and the folder that names it

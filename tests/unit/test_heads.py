@@ -192,7 +192,7 @@ def test_a_full_disk_leaves_the_file_before(tmp_path: Path, monkeypatch: pytest.
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(StoreFullError, match="No space left on device; the file is as before"):
+    with pytest.raises(StoreFullError, match="No space left on device; it is as before"):
         Heads(6).save(path)
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]

@@ -15,7 +15,8 @@ from pathlib import Path
 
 from hearth import __version__
 from hearth.bench.energy import EnergyCounter
-from hearth.errors import RequestError, StoreError, StoreFullError
+from hearth.durable import replacing
+from hearth.errors import RequestError
 
 _FULL_DISK = (28, 122)
 """ENOSPC, EDQUOT."""
@@ -132,18 +133,5 @@ def write_bytes(path: Path, data: bytes, *, is_lasting: bool = True) -> None:
     Raises:
         StoreError, StoreFullError: The file is as before.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            file.write(data)
-            file.flush()
-            if is_lasting:
-                os.fsync(file.fileno())
-        temporary.replace(path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        kind = StoreFullError if error.errno in _FULL_DISK else StoreError
-        raise kind(f"cannot write {str(path)!r}: {error.strerror}; it is as before") from None
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    with replacing(path, is_lasting=is_lasting) as file:
+        file.write(data)

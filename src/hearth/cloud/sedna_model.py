@@ -11,11 +11,9 @@ that rests on a file elsewhere. Not covered: who made it. What a hostile student
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import io
 import json
-import os
 import tempfile
 import zipfile
 from collections.abc import Mapping, Sequence
@@ -27,7 +25,8 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from hearth import __version__
-from hearth.errors import HearthError, StoreCorruptError, StoreError, StoreFullError, StoreVersionError
+from hearth.durable import replacing
+from hearth.errors import HearthError, StoreCorruptError, StoreError, StoreVersionError
 from hearth.learn.describing import Described
 from hearth.learn.tasks import Allocation, Frontier, Task, allocate, by_sample
 from hearth.plan_format import read_tools, tool_to_json
@@ -181,19 +180,8 @@ def _sha256(data: bytes) -> str:
 
 
 def _replace(path: Path, data: bytes) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
-        kind = StoreFullError if error.errno in _NO_SPACE else StoreError
-        raise kind(f"cannot write the model {str(path)!r}: {error.strerror}; what was there is as before") from None
+    with replacing(path, "write the model") as file:
+        file.write(data)
 
 
 # ── Reading ───────────────────────────────────────────────────────────────────────────────────────────────

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Literal
 
 from hearth import wire
+from hearth.durable import sync_folder
 from hearth.edge.link import Link
 from hearth.errors import LinkError, StoreFullError, WireError
 from hearth.store import Store
@@ -136,7 +137,7 @@ def _download(link: Link, manifest: wire.Manifest, path: Path) -> None:
                 "they were thrown away; try again, and ask the service's keeper if it stays so"
             )
         part.replace(path)
-        _sync(path.parent)
+        sync_folder(path.parent)
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise StoreFullError(
@@ -198,11 +199,3 @@ def _sweep(store: Store, home: Path) -> None:
     for path in folder(home).iterdir():
         if path.name.removesuffix(".part") not in named:
             path.unlink(missing_ok=True)
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -29,6 +29,7 @@ from pathlib import Path
 
 import httpx
 
+from hearth.durable import sync_folder
 from hearth.errors import ConfigError, StoreFullError, WireError
 from hearth.guard.addresses import as_address, is_local_name, is_public
 from hearth.store import Store
@@ -274,7 +275,7 @@ def _write_fresh(home: Path, token: str) -> Path:
             file.write(said)
             file.flush()
             os.fsync(file.fileno())
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
     except OSError as error:
         with contextlib.suppress(OSError):
             path.unlink()
@@ -286,19 +287,11 @@ def _into_place(home: Path, fresh: Path) -> None:
     """Raises: StoreFullError: It stays beside, where it is found, too."""
     try:
         fresh.replace(token_file(home))
-        _sync_folder(fresh.parent)
+        sync_folder(fresh.parent)
     except OSError as error:
         raise StoreFullError(
             f"cannot write {str(token_file(home))!r}: {error.strerror}; the cloud is joined, its token stands beside"
         ) from None
-
-
-def _sync_folder(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _read(path: Path) -> str:

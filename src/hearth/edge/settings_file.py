@@ -7,13 +7,13 @@ if it says anything else than what was to be changed, nothing is written and the
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from hearth.config import Settings, host_and_port, parse_settings, read_settings
-from hearth.errors import ConfigError, StoreFullError
+from hearth.durable import replacing
+from hearth.errors import ConfigError
 
 _HEADER = re.compile(r"(?m)^[ \t]*\[network\][ \t]*(?:#.*)?$")
 _TABLE = re.compile(r"(?m)^[ \t]*\[")
@@ -118,15 +118,5 @@ def _by_hand(path: Path, lines: str, table: str) -> ConfigError:
 
 
 def _write(path: Path, text: str) -> None:
-    fresh = path.with_name(f"{path.name}.new")
-    try:
-        mode = path.stat().st_mode & 0o777
-        with open(fresh, "w", encoding="utf-8") as file:
-            os.chmod(fresh, mode)
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(path)
-    except OSError as error:
-        fresh.unlink(missing_ok=True)
-        raise StoreFullError(f"cannot write {str(path)!r}: {error.strerror}; it is as before") from None
+    with replacing(path, keeps_mode=True) as file:
+        file.write(text.encode())

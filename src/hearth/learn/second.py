@@ -7,7 +7,6 @@ from it: by those alone it is judged, and trusted. Without torch nothing is trai
 from __future__ import annotations
 
 import json
-import os
 import secrets
 import shutil
 import time
@@ -15,6 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hearth.durable import replacing
 from hearth.errors import HearthError, StoreError
 from hearth.learn import gate
 from hearth.learn.adapter import Lesson, lesson_of, reflected
@@ -85,12 +85,8 @@ def _write_held(folder: Path, proposals: Mapping[str, Proposal]) -> None:
         id: [dict(p.tools), [[list(s), log] for s, log in p.sequences], [[*pair, v] for pair, v in p.link.items()]]
         for id, p in sorted(proposals.items())
     }
-    temporary = folder / f".{_HELD}.tmp"
-    with temporary.open("w") as file:
-        json.dump(data, file)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(folder / _HELD)
+    with replacing(folder / _HELD) as file:
+        file.write(json.dumps(data).encode())
 
 
 def is_due(state: State) -> bool:

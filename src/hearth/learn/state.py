@@ -10,9 +10,9 @@ waits, if the gate lets it. One process at a time opens a state.
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import json
-import os
 import secrets
 import shutil
 import time
@@ -23,6 +23,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from hearth.config import read_settings
+from hearth.durable import replacing
 from hearth.errors import RegistryError, StatisticsError, StoreError
 from hearth.learn import buffer as rows
 from hearth.learn import gate, second
@@ -641,14 +642,8 @@ def _write_json(path: Path, document: object) -> None:
         whole = text.encode()
     except UnicodeEncodeError:  # half a surrogate pair in a name
         whole = (json.dumps(document, indent=1) + "\n").encode()
-    try:
-        if path.exists() and path.read_bytes() == whole:
+    with contextlib.suppress(OSError):
+        if path.read_bytes() == whole:
             return
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-        with temporary.open("wb") as file:
-            file.write(whole)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except OSError as error:
-        raise StoreError(f"cannot write {str(path)!r}: {error.strerror}; it is as before") from None
+    with replacing(path) as file:
+        file.write(whole)

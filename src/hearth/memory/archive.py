@@ -35,6 +35,7 @@ from typing import IO
 import pyrage
 
 from hearth import __version__
+from hearth.durable import sync_folder
 from hearth.errors import RequestError, SandboxError, StoreError, StoreFullError
 from hearth.sandbox import path_parts
 
@@ -100,7 +101,7 @@ def backup(home: Path, target: Path, lock: Lock, progress: Progress = lambda _: 
             file.flush()
             os.fsync(file.fileno())
         unfinished.rename(target)
-        _sync(target.parent)
+        sync_folder(target.parent)
     except OSError as error:
         raise StoreFullError(
             f"cannot write the archive {str(target)!r}: {error.strerror or error}; none was left behind; make room, "
@@ -281,7 +282,7 @@ def restore(archive: Path, home: Path, lock: Lock, progress: Progress = lambda _
         if home.exists():
             home.rmdir()
         unfinished.rename(home)
-        _sync(home.parent)
+        sync_folder(home.parent)
     except OSError as error:
         raise StoreFullError(
             f"cannot restore into {str(home)!r}: {error.strerror or error}; nothing was put in place; make room, or "
@@ -412,11 +413,3 @@ def _write_files(pipe: IO[bytes], folder: Path, progress: Progress) -> Contents:
             os.utime(path, (info.mtime, info.mtime))
             found[info.name] = {"n_bytes": info.size, "sha256": digest.hexdigest()}
     raise ValueError("its end is missing")
-
-
-def _sync(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -21,6 +21,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from hearth.durable import sync_folder
 from hearth.errors import NotFound, StoreCorruptError, StoreFullError
 from hearth.store import Store
 
@@ -65,7 +66,7 @@ class Blobs:
                 path.parent.mkdir(mode=0o700, exist_ok=True)
                 temporary.replace(path)
                 for folder in (path.parent, self.folder):
-                    _sync(folder)
+                    sync_folder(folder)
                 cursor.execute("INSERT OR IGNORE INTO blob (hash, n_bytes) VALUES (?, ?)", (name, n_bytes))
                 cursor.execute("INSERT OR IGNORE INTO blob_use (event, hash) VALUES (?, ?)", (event, name))
         except OSError as error:
@@ -156,11 +157,3 @@ def _erase(path: Path) -> None:
         file.flush()
         os.fsync(file.fileno())
     path.unlink()
-
-
-def _sync(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

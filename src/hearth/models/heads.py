@@ -17,7 +17,6 @@ weights alone. A file holds the statistics, as integers: 18 + 12 MB.
 from __future__ import annotations
 
 import json
-import os
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -25,7 +24,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from hearth.errors import StoreCorruptError, StoreError, StoreFullError, StoreVersionError
+from hearth.durable import replacing
+from hearth.errors import StoreCorruptError, StoreError, StoreVersionError
 from hearth.models.features import UNIT, Floats, Rows
 from hearth.models.rounding import N_BITS, as_integers, rounded
 
@@ -491,21 +491,8 @@ class Heads:
         for name, values in (("gram", self._upper_gram()), ("moments", self._moments), ("mass", self._mass)):
             header[f"{name}_grain"], parts[name] = as_integers(values, GRAIN)
         parts["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with temporary.open("wb") as file:
-                np.savez(file, allow_pickle=False, **parts)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
-            _sync_folder(path.parent)
-        except OSError as error:
-            temporary.unlink(missing_ok=True)
-            kind = StoreFullError if error.errno in (28, 122) else StoreError
-            raise kind(
-                f"cannot save what was learnt to {str(path)!r}: {error.strerror}; the file is as before"
-            ) from None
+        with replacing(path, "save what was learnt to") as file:
+            np.savez(file, allow_pickle=False, **parts)
 
     @classmethod
     def load(cls, path: Path, fingerprint: str | None = None) -> Heads:
@@ -562,13 +549,3 @@ class Heads:
         self._outputs = {str(name): place for place, name in enumerate(names)}
         self.weight_seen = float(str(header["weight_seen"]))
         self._forget_solution()
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the renaming itself survive a power cut."""
-    if hasattr(os, "O_DIRECTORY"):
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import errno
-import os
 from pathlib import Path
 
-from hearth.errors import StoreError, StoreFullError
+from hearth.durable import replacing
+from hearth.errors import StoreError
 from hearth.planning.statistics import Statistics
 from hearth.planning.statistics_file import decode, encode
-from hearth.planning.student_file import sync_folder
 
 
 def keep(folder: Path, prior: Statistics) -> str:
@@ -20,22 +17,10 @@ def keep(folder: Path, prior: Statistics) -> str:
         StoreFullError, StoreError: It cannot be written; the folder is as before.
     """
     name = f"prior-{prior.digest[:16]}"
-    path, temporary = folder / name, folder / f".{name}.{os.getpid()}.tmp"
-    if path.exists():
-        return name
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with temporary.open("wb") as file:
+    path = folder / name
+    if not path.exists():
+        with replacing(path, "write the prior to") as file:
             file.write(encode(prior))
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-        sync_folder(folder)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        kind = StoreFullError if error.errno in (errno.ENOSPC, errno.EDQUOT) else StoreError
-        raise kind(f"cannot write the prior to {str(path)!r}: {error.strerror}; it is as before") from None
     return name
 
 

@@ -6,7 +6,6 @@ left out too; what is kept of them are rounded vectors and hashed words.
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import io
 import json
@@ -21,7 +20,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hearth.errors import StoreCorruptError, StoreError, StoreFullError, StoreVersionError
+from hearth.durable import replacing
+from hearth.errors import StoreCorruptError, StoreError, StoreVersionError
 from hearth.models.rounding import packed, unpacked
 from hearth.planning.reading import FloatRows, Reading, ReadingOptions
 from hearth.planning.taught import Taught
@@ -70,19 +70,8 @@ def write(folder: Path, kept: Kept, base: Path | None = None) -> None:
     parts, header = _parts(kept, found)
     parts["header"] = np.frombuffer(json.dumps(header).encode("utf-8", "surrogatepass"), dtype=np.uint8)
     path = folder / FILE_NAME
-    temporary = folder / f".{FILE_NAME}.{os.getpid()}.tmp"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with temporary.open("wb") as file:
-            np.savez(file, allow_pickle=False, **parts)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-        sync_folder(folder)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        kind = StoreFullError if error.errno in (errno.ENOSPC, errno.EDQUOT) else StoreError
-        raise kind(f"cannot save the student to {str(path)!r}: {error.strerror}; it is as before") from None
+    with replacing(path, "save the student to") as file:
+        np.savez(file, allow_pickle=False, **parts)
 
 
 def read(folder: Path) -> Kept:
@@ -137,16 +126,6 @@ def check_fingerprint(folder: Path, found: str, wanted: str) -> None:
             f"{str(folder / FILE_NAME)!r} was learnt over {found!r}, requests are now read as {wanted!r}; "
             "learn again from the demonstrations"
         )
-
-
-def sync_folder(folder: Path) -> None:
-    """Make a renaming itself survive a power cut."""
-    if hasattr(os, "O_DIRECTORY"):
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 _PARTS = ("pooled", "words", "clause_vectors", "tools", "text_weights", "clause_weights")
