@@ -101,12 +101,12 @@ fix: $(VENV)/.dev  ## format, mend lint, write the generated docs again
 	$(BIN)/ruff check --fix .
 	$(BIN)/python -m tests.docs.generate
 
-bench: $(VENV)/.dev  ## the scorecard: at most ten minutes; results go to benchmarks/results/, the page to docs/scorecard.md
-	$(BIN)/python -m benchmarks
+bench: $(VENV)/.dev  ## the scorecard: at most ten minutes; results go to packages/hearth-bench/results/, the page to docs/scorecard.md
+	$(BIN)/python -m hearth_bench.measure.scorecard_run
 
 bench-agentdojo: $(VENV)/.core  ## AgentDojo past the guard (installs it without the SDKs it never needs)
 	$(INSTALL) --require-hashes --no-deps -r requirements-agentdojo.lock
-	$(BIN)/hearth bench injection --suite agentdojo --json benchmarks/results/bench_injection_agentdojo.json
+	$(BIN)/hearth bench injection --suite agentdojo --json packages/hearth-bench/results/bench_injection_agentdojo.json
 
 lock:  ## pin again (needs uv)
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header pyproject.toml -o requirements.lock

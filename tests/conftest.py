@@ -17,9 +17,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as `hearth.cli.main` does
 import numpy as np
 import pytest
 
-from hearth.store import Store
+from hearth.storage.database import Store
+from hearth.storage.workspace import Folder
 from hearth.testing import FIXED_NOW
-from hearth.workspace import Folder
 
 # The same examples on every machine: a test that fails fails everywhere, and a slow machine is no fault.
 hypothesis.settings.register_profile("fixed", derandomize=True, deadline=None, database=None, print_blob=True)

@@ -6,11 +6,11 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 
-from hearth.models.scripted import HashEncoder
-from hearth.planning.reading import ReadingOptions
-from hearth.planning.statistics import Statistics, summed
-from hearth.planning.student import Student, StudentOptions
-from hearth.planning.taught import Taught
+from hearth.models.llm.scripted import HashEncoder
+from hearth.planning.ranking.examples import Taught
+from hearth.planning.ranking.features import ReadingOptions
+from hearth.planning.ranking.ranker import Student, StudentOptions
+from hearth.planning.ranking.statistics.sufficient_statistics import Statistics, summed
 from hearth.types import Demonstration
 from tests.small_world import TOOLS, lessons
 

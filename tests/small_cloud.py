@@ -16,7 +16,7 @@ import httpx
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from hearth import wire
+from hearth.formats import edge_protocol
 from hearth.protocols import Cause
 
 TOKEN = "hearth_small-cloud-token"
@@ -30,7 +30,7 @@ Fault = str | httpx.Response | Callable[[httpx.Response], httpx.Response]
 class SmallCloud:
     """Takes demonstrations once each, in order; `faults` are used up by the next requests, one each."""
 
-    def __init__(self, oldest: int = wire.OLDEST, newest: int = wire.VERSION) -> None:
+    def __init__(self, oldest: int = edge_protocol.OLDEST, newest: int = edge_protocol.VERSION) -> None:
         self.key = Ed25519PrivateKey.from_private_bytes(b"k" * 32)
         self.oldest, self.newest = oldest, newest
         self.requests: list[httpx.Request] = []
@@ -48,7 +48,7 @@ class SmallCloud:
         self.plans: list[dict[str, Any]] = []
         """Of the next plans: `PlanGiven` without its id."""
         self.knows_tools: set[str] = set()
-        self.manifests: dict[str, wire.Manifest] = {}
+        self.manifests: dict[str, edge_protocol.Manifest] = {}
         self.blobs: dict[str, bytes] = {}
         self.resumes = True
 
@@ -57,7 +57,7 @@ class SmallCloud:
         raw = self.key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
         return base64.b64encode(raw).decode()
 
-    def offer(self, kind: str, data: bytes, serial: int = 1, **changes: Any) -> wire.Manifest:
+    def offer(self, kind: str, data: bytes, serial: int = 1, **changes: Any) -> edge_protocol.Manifest:
         """Offer bytes as the newest of a kind, signed; `changes` come after the signature."""
         sha256 = hashlib.sha256(data).hexdigest()
         made = dt.datetime(2026, 11, 1, tzinfo=dt.UTC)
@@ -69,7 +69,7 @@ class SmallCloud:
             "serial": serial,
             "made": made,
         }
-        manifest = wire.Manifest.model_validate(said).signed(self.key).model_copy(update=changes)
+        manifest = edge_protocol.Manifest.model_validate(said).signed(self.key).model_copy(update=changes)
         self.manifests[kind], self.blobs[manifest.sha256] = manifest, data
         return manifest
 
@@ -88,14 +88,14 @@ class SmallCloud:
         return fault(answer) if callable(fault) else answer
 
     def _answer(self, request: httpx.Request) -> httpx.Response:
-        said = int(request.headers.get(wire.PROTOCOL_HEADER, "0"))
+        said = int(request.headers.get(edge_protocol.PROTOCOL_HEADER, "0"))
         if not self.oldest <= said <= self.newest:
             return problem(426, "protocol", f"{self.oldest} to {self.newest} are spoken here")
         path = request.url.path
         if path == "/v1/hello":
             assert "authorization" not in request.headers, "the token was sent before the key was agreed to"
             return told(
-                wire.Hello(
+                edge_protocol.Hello(
                     server="small cloud", oldest=self.oldest, newest=self.newest, public_key=self.public_key,
                     features=("plans", "demonstrations"),
                 )
@@ -103,7 +103,7 @@ class SmallCloud:
         if request.headers.get("authorization") != f"Bearer {TOKEN}":
             return problem(401, "token", "this token is not known, or has run out")
         if path == "/v1/tasks":
-            return told(wire.TasksGiven(tasks=(), k=3))
+            return told(edge_protocol.TasksGiven(tasks=(), k=3))
         if path.startswith("/v1/blobs/"):
             return self._blob(request, path.rpartition("/")[2])
         if request.method == "GET":
@@ -120,12 +120,12 @@ class SmallCloud:
         if any(text in raw.decode() for text in self.breaks_on):
             return problem(500, "fault", "a fault of the service")
         if path == "/v1/statistics":
-            id = request.headers[wire.IDEMPOTENCY_HEADER]
+            id = request.headers[edge_protocol.IDEMPOTENCY_HEADER]
             self.taken[id] = {"sums": raw}
-            return told(wire.Receipt(id=id, accepted=(id,)))
+            return told(edge_protocol.Receipt(id=id, accepted=(id,)))
         body = json.loads(raw)
         self.bodies.append(body)
-        assert request.headers[wire.IDEMPOTENCY_HEADER] == body["id"]
+        assert request.headers[edge_protocol.IDEMPOTENCY_HEADER] == body["id"]
         if path == "/v1/plans":
             return self._plan(body)
         accepted, known, refused = [], [], []
@@ -134,20 +134,22 @@ class SmallCloud:
             if line["id"] in self.taken:
                 known.append(line["id"])
             elif why:
-                refused.append(wire.Turned(id=line["id"], reason=why))
+                refused.append(edge_protocol.Turned(id=line["id"], reason=why))
             else:
                 self.taken[line["id"]] = line
                 self.n_taken += 1
                 accepted.append(line["id"])
-        return told(wire.Receipt(id=body["id"], accepted=tuple(accepted), known=tuple(known), refused=tuple(refused)))
+        return told(
+            edge_protocol.Receipt(id=body["id"], accepted=tuple(accepted), known=tuple(known), refused=tuple(refused))
+        )
 
     def _plan(self, body: dict[str, Any]) -> httpx.Response:
         if body["tools"]:
-            self.knows_tools.add(wire.tools_hash(body["tools"]))
+            self.knows_tools.add(edge_protocol.tools_hash(body["tools"]))
         elif body.get("tools_sha256") not in self.knows_tools:
             return problem(409, "tools", "not known here")
         given = self.plans.pop(0) if self.plans else {"refusal": {"kind": "out_of_scope", "reason": "nothing known"}}
-        return told(wire.PlanGiven.model_validate({"id": body["id"], **given}))
+        return told(edge_protocol.PlanGiven.model_validate({"id": body["id"], **given}))
 
     def _blob(self, request: httpx.Request, sha256: str) -> httpx.Response:
         data = self.blobs[sha256]
@@ -185,11 +187,11 @@ class DoorTo:
         return self
 
 
-def told(message: wire.Message) -> httpx.Response:
+def told(message: edge_protocol.Message) -> httpx.Response:
     return httpx.Response(200, content=message.model_dump_json().encode(), headers={"content-type": "application/json"})
 
 
 def problem(status: int, code: str, detail: str, **headers: str) -> httpx.Response:
-    body = wire.Problem(code=code, detail=detail).model_dump_json().encode()
+    body = edge_protocol.Problem(code=code, detail=detail).model_dump_json().encode()
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return httpx.Response(status, content=body, headers={"content-type": "application/json", **named})

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from hearth.experts.senses import SAMPLES_PER_S, Samples
+from hearth_video.experts.expert_values import SAMPLES_PER_S, Samples
 
 Wave = NDArray[np.float64]
 

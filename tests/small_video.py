@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 from hearth.config import Settings, parse_settings
 from hearth.errors import MissingExtraError
-from hearth.experts.senses import Activity, Box, Face, Frame, Movement, Pixels, Pose, Scene, TrackedBox
-from hearth.footage.indexing import Experts
-from hearth.footage.library import Library
-from hearth.footage.recordings import Kept
-from hearth.memory.events import EventMemory
-from hearth.store import Store
+from hearth.memory.event_memory import EventMemory
+from hearth.storage.database import Store
+from hearth.storage.trace import moment_text
 from hearth.testing import ScriptedExpert
-from hearth.trace import moment_text
+from hearth_video.experts.expert_values import Activity, Box, Face, Frame, Movement, Pixels, Pose, Scene, TrackedBox
+from hearth_video.footage.indexing import Experts
+from hearth_video.footage.library import Library
+from hearth_video.footage.recordings import Kept
 
 WIDTH, HEIGHT = 160, 120
 RED, GREEN, BLUE = (220, 30, 30), (30, 200, 30), (30, 30, 220)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping
 
-from hearth.guard.labels import Value, result_labels
-from hearth.guard.licence import KnownTools
-from hearth.guard.returned import Owner
-from hearth.guard.warrant import Warrant
+from hearth.guard.capability.intent_grants import KnownTools
+from hearth.guard.capability.record_extraction import Owner
+from hearth.guard.capability.warrant import Warrant
+from hearth.guard.flow.labels import Value, result_labels
 from hearth.types import OWNER, FieldOrigin, Parameter, Plain, Plan, Request, Ruling, ToolSpec
 
 NOW = dt.datetime(2026, 11, 20, 9, 30, tzinfo=dt.UTC)

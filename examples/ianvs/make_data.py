@@ -17,13 +17,13 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from hearth.bench.guard_world import Contact
-from hearth.bench.q2a import OWNERS, Sample, read_owner
-from hearth.bench.q2a_world import World, read_world
 from hearth.config import Settings
-from hearth.guard.owner_names import gathered
-from hearth.plan_format import plan_to_json, tool_to_json
+from hearth.formats.plan_json import plan_to_json, tool_to_json
+from hearth.guard.deidentify.contact_names import gathered
 from hearth.types import Context, Plain, Plan
+from hearth_bench.data.q2a_homes import World, read_world
+from hearth_bench.data.q2a_instructions import OWNERS, Sample, read_owner
+from hearth_bench.injection.guard_world import Contact
 
 DATA = Path(__file__).resolve().parent / "data"
 SHOWN = ("mara", "tomas")
@@ -76,8 +76,8 @@ def record_teacher() -> None:
     """Answers of a student that knows all that the project may teach."""
     sys.path.insert(0, str(DATA.parent / "modules"))
     from hearth.agent import shipped_demonstrations
-    from hearth.bench.ianvs_modules import stand_ins
-    from hearth.bench.suites.q2a import demonstration_of
+    from hearth_bench.ianvs.ianvs_modules import stand_ins
+    from hearth_bench.suites.q2a_suite import demonstration_of
 
     with stand_ins():
         from hearth_plans import tools

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hearth.functions import Sink, Unit, tool
+    from hearth.formats.tool_signature import Sink, Unit, tool
     from hearth.protocols import CallContext
 
 __all__ = ["CallContext", "Sink", "Unit", "__version__", "tool"]
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
 def __getattr__(name: str) -> Any:
     """What tools import, loaded when they do: a process that makes none starts in half the time."""
     if name not in ("CallContext", "Sink", "Unit", "tool"):
         raise AttributeError(f"module 'hearth' has no attribute {name!r}")
-    from hearth import functions
+    from hearth.formats import tool_signature
 
-    return getattr(functions, name)
+    return getattr(tool_signature, name)

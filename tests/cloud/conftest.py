@@ -22,15 +22,15 @@ import pytest
 import uvicorn
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from hearth import wire
-from hearth.cloud.answering import Answering
-from hearth.cloud.service import create_app
-from hearth.cloud.serving import Cloud
-from hearth.cloud.settings import CloudSettings
-from hearth.cloud.storage import Storage
-from hearth.cloud.teaching import Planning
-from hearth.cloud.tokens import issue
+from hearth.formats import edge_protocol
 from hearth.testing import FIXED_NOW
+from hearth_cloud.cloud_settings import CloudSettings
+from hearth_cloud.service.general_answers import Answering
+from hearth_cloud.service.routing import Cloud
+from hearth_cloud.service.service import create_app
+from hearth_cloud.service.teaching_queue import Planning
+from hearth_cloud.storage.access_tokens import issue
+from hearth_cloud.storage.cloud_storage import Storage
 
 _PLACES = ("/usr/lib/postgresql/17/bin", "/usr/lib/postgresql/16/bin", "/usr/lib/postgresql/15/bin")
 _USERS = ("postgres", "nobody")
@@ -174,11 +174,11 @@ class Served:
         return issue(self.storage, edge, None).text
 
     def client(self, token: str = "", instance: str = "", **headers: str) -> httpx.Client:
-        said = {wire.PROTOCOL_HEADER: str(wire.VERSION)}
+        said = {edge_protocol.PROTOCOL_HEADER: str(edge_protocol.VERSION)}
         if token:
             said["Authorization"] = f"Bearer {token}"
         if instance:
-            said[wire.INSTANCE_HEADER] = instance
+            said[edge_protocol.INSTANCE_HEADER] = instance
         return httpx.Client(base_url=self.url, headers=said | headers, trust_env=False, timeout=10)
 
 

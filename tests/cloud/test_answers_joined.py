@@ -7,16 +7,16 @@ import os
 from pathlib import Path
 
 from hearth.agent import Agent, make_home
-from hearth.cloud.answering import RecordedAnswers
-from hearth.edge import joining
-from hearth.edge.link import Link
-from hearth.guard.approval import RefusingApprover
-from hearth.guard.egress import Egress
-from hearth.memory.facts import NewFact
-from hearth.models.scripted import HashEncoder
-from hearth.planning.cascade import Cascade
-from hearth.store import Store
+from hearth.edge import enrolment
+from hearth.edge.cloud_link import Link
+from hearth.guard.egress.gateway import Egress
+from hearth.guard.policy.approval import RefusingApprover
+from hearth.memory.facts.fact_store import NewFact
+from hearth.models.llm.scripted import HashEncoder
+from hearth.planning.deferral.cascade import Cascade
+from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW, ScriptedPlanner
+from hearth_cloud.service.general_answers import RecordedAnswers
 from tests.cloud.conftest import Serve
 
 RECORDED = {
@@ -41,7 +41,7 @@ def test_the_service_answers_and_the_device_joins(serve: Serve, tmp_path: Path) 
         egress = Egress([host], store, lambda: FIXED_NOW)
         with Link(served.url, egress, None, "edge-1") as link:
             hello = link.hello()
-        joining.join(store, home, served.url, hello.server, hello.public_key, "edge-1", served.token(), FIXED_NOW)
+        enrolment.join(store, home, served.url, hello.server, hello.public_key, "edge-1", served.token(), FIXED_NOW)
     agent = Agent.open(home, RefusingApprover(), environ=os.environ, clock=lambda: FIXED_NOW, encoder=HashEncoder())
     agent.planner = Cascade([ScriptedPlanner({})], confident=0.0)
     try:

@@ -18,14 +18,14 @@ from typing import get_args
 import httpx
 import pytest
 
-from hearth import wire
 from hearth.cli.root import run
-from hearth.cloud.offering import newest
-from hearth.cloud.settings import CloudSettings, parse_cloud_settings, read_cloud_settings
-from hearth.cloud.signing import make_key, read_key
-from hearth.cloud.storage import Storage
-from hearth.edge import joining
+from hearth.edge import enrolment
 from hearth.errors import ConfigError
+from hearth.formats import edge_protocol
+from hearth_cloud.cloud_settings import CloudSettings, parse_cloud_settings, read_cloud_settings
+from hearth_cloud.statistics.artifacts import newest
+from hearth_cloud.statistics.signing import make_key, read_key
+from hearth_cloud.storage.cloud_storage import Storage
 from tests.cloud.conftest import serving as in_process
 from tests.unit.test_adapter_archive import RECORD, written
 
@@ -261,7 +261,7 @@ def test_a_service_is_started_serves_and_stops_in_order(
     (service / "cloud.toml").write_text(text)
     hearth(service, "token", "new", "kitchen")
     token = capsys.readouterr().out.strip()
-    headers = {"Authorization": f"Bearer {token}", wire.PROTOCOL_HEADER: "1"}
+    headers = {"Authorization": f"Bearer {token}", edge_protocol.PROTOCOL_HEADER: "1"}
     with serving(service) as (url, process):
         with httpx.Client(base_url=url, headers=headers, trust_env=False, timeout=20) as client:
             lines = started(process, workers)  # one that is still starting when told to stop has nothing to stop
@@ -301,8 +301,11 @@ def test_its_keeper_sees_the_fingerprint_that_a_device_is_shown(
     settings = read_cloud_settings(service)
     key = read_key(settings.path(settings.service.key_file))
     with Storage.open(settings.database_url()) as storage, in_process(settings, storage, key=key) as served:
-        told = wire.read(wire.Hello, httpx.get(f"{served.url}/v1/hello", headers={wire.PROTOCOL_HEADER: "1"}).content)
-    assert joining.fingerprint(told.public_key) == said  # what `hearth edge join` shows
+        told = edge_protocol.read(
+            edge_protocol.Hello,
+            httpx.get(f"{served.url}/v1/hello", headers={edge_protocol.PROTOCOL_HEADER: "1"}).content,
+        )
+    assert enrolment.fingerprint(told.public_key) == said  # what `hearth edge join` shows
     (service / "cloud.key").chmod(0o644)
     assert hearth(service, "fingerprint") == 78
     assert said not in capsys.readouterr().out
@@ -315,8 +318,10 @@ def test_an_adapter_is_offered_signed_and_numbered(service: Path, tmp_path: Path
     settings = read_cloud_settings(service)
     key = read_key(settings.path(settings.service.key_file)).public_key().public_bytes_raw()
     with Storage.open(settings.database_url()) as storage:
-        found = {profile: newest(storage, "adapter", profile) for profile in get_args(wire.Profile)}
-    manifests = {name: wire.read(wire.Manifest, (said or "").encode()) for name, said in found.items()}
+        found = {profile: newest(storage, "adapter", profile) for profile in get_args(edge_protocol.Profile)}
+    manifests = {
+        name: edge_protocol.read(edge_protocol.Manifest, (said or "").encode()) for name, said in found.items()
+    }
     assert {name: one.serial for name, one in manifests.items()} == {"small": 2, "medium": 1, "large": 1}
     for name, one in manifests.items():
         one.check(base64.b64encode(key).decode())

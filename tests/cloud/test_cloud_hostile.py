@@ -19,10 +19,10 @@ import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 
-from hearth import wire
-from hearth.cloud.logs import start_logging
-from hearth.cloud.settings import CloudSettings, Limits, Service
-from hearth.cloud.storage import Storage
+from hearth.formats import edge_protocol
+from hearth_cloud.cloud_settings import CloudSettings, Limits, Service
+from hearth_cloud.service.logs import start_logging
+from hearth_cloud.storage.cloud_storage import Storage
 from tests.cloud.conftest import Clock, Serve, Served, serving
 from tests.cloud.test_cloud_service import LINE, Counting, code, plan, sent
 
@@ -78,12 +78,12 @@ def run_examples(operation: Any, served: Served, token: str, told: list[int]) ->
             suppress_health_check=list(HealthCheck),
         )  # fmt: skip
         def holds(case: Any) -> None:
-            headers = {"Authorization": f"Bearer {token}", wire.PROTOCOL_HEADER: "1"}
+            headers = {"Authorization": f"Bearer {token}", edge_protocol.PROTOCOL_HEADER: "1"}
             response = case.call(base_url=served.url, headers=headers)
             told.append(response.status_code)
             assert response.status_code < 500, (case.method, case.path, response.text)
             if response.status_code >= 400:
-                wire.read(wire.Problem, response.content)
+                edge_protocol.read(edge_protocol.Problem, response.content)
 
         try:
             holds()
@@ -123,7 +123,12 @@ MALFORMED: list[tuple[str, bytes, str, int]] = [
     ("a line break in the id", body(id="a\r\nSet-Cookie: x"), "application/json", 422),
     ("a tool without a name", body(tools=[{"desc": SECRET}]), "application/json", 422),
     ("a tool twice", body(tools=[{"id": SECRET}, {"id": SECRET}]), "application/json", 422),
-    ("too many tools", body(tools=[{"id": f"t{k}"} for k in range(wire.MAX_TOOLS + 1)]), "application/json", 422),
+    (
+        "too many tools",
+        body(tools=[{"id": f"t{k}"} for k in range(edge_protocol.MAX_TOOLS + 1)]),
+        "application/json",
+        422,
+    ),
     ("parameters that are none", body(tools=[{"id": "a", "parameters": {"x": 1}}]), "application/json", 422),
     ("a request without end", body(request=SECRET * 1000), "application/json", 422),
     ("another kind", body(), "text/html", 415),
@@ -140,7 +145,7 @@ def test_malformed(serve: Serve, log: io.StringIO, sent_bytes: bytes, kind: str,
         for path in ("/v1/plans", "/v1/demonstrations"):
             answer = client.post(path, content=sent_bytes, headers={"content-type": kind} if kind else {})
             assert answer.status_code in (status, 422), answer.text
-            wire.read(wire.Problem, answer.content)
+            edge_protocol.read(edge_protocol.Problem, answer.content)
             assert SECRET not in answer.text
         assert client.post("/v1/plans", json=plan()).status_code == 200
     assert SECRET not in log.getvalue()
@@ -218,7 +223,7 @@ def test_packed(serve: Serve, packed: bytes, coding: str, status: int) -> None:
 def test_a_body_that_arrives_drop_by_drop_is_not_waited_for(serve: Serve) -> None:
     served = serve(CloudSettings(limits=Limits(body_s=0.2)), teacher=Counting())
     head = (
-        f"POST /v1/plans HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {served.token()}\r\n{wire.PROTOCOL_HEADER}: 1\r\n"
+        f"POST /v1/plans HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {served.token()}\r\n{edge_protocol.PROTOCOL_HEADER}: 1\r\n"
         "Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"
     )
     with socket.create_connection(("127.0.0.1", urlsplit(served.url).port or 0), 5) as line:
@@ -228,7 +233,9 @@ def test_a_body_that_arrives_drop_by_drop_is_not_waited_for(serve: Serve) -> Non
 
 def test_without_a_token_no_body_is_read(serve: Serve) -> None:
     served = serve(teacher=Counting())
-    head = f"POST /v1/plans HTTP/1.1\r\nHost: x\r\n{wire.PROTOCOL_HEADER}: 1\r\nContent-Length: 1000000\r\n\r\n"
+    head = (
+        f"POST /v1/plans HTTP/1.1\r\nHost: x\r\n{edge_protocol.PROTOCOL_HEADER}: 1\r\nContent-Length: 1000000\r\n\r\n"
+    )
     with socket.create_connection(("127.0.0.1", urlsplit(served.url).port or 0), 5) as line:
         line.sendall(head.encode())
         assert line.recv(100).startswith(b"HTTP/1.1 401")

@@ -11,14 +11,15 @@ import pytest
 import sqlalchemy as sa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from hearth import wire
-from hearth.cloud import offering_routes, tables
-from hearth.cloud.answering import RecordedAnswers
-from hearth.cloud.offering import OfferedKind, n_offered, newest, offer, offered_bytes
-from hearth.cloud.service import tidy
-from hearth.cloud.settings import CloudSettings, Limits
-from hearth.cloud.storage import Answered, Storage
-from hearth.wire import Manifest, Profile
+from hearth.formats import edge_protocol
+from hearth.formats.edge_protocol import Manifest, Profile
+from hearth_cloud.cloud_settings import CloudSettings, Limits
+from hearth_cloud.service import artifact_routes
+from hearth_cloud.service.general_answers import RecordedAnswers
+from hearth_cloud.service.service import tidy
+from hearth_cloud.statistics.artifacts import OfferedKind, n_offered, newest, offer, offered_bytes
+from hearth_cloud.storage import tables
+from hearth_cloud.storage.cloud_storage import Answered, Storage
 from tests.cloud.conftest import Clock, Serve
 from tests.cloud.test_cloud_service import LINE, Counting, code, plan, sent
 
@@ -55,7 +56,7 @@ def test_a_receipt_is_kept_two_days_and_what_was_taken_for_ever(serve: Serve, cl
             clock.wait(seconds)
             tidy(served.storage)
             said.append(client.post("/v1/demonstrations", json=sent("m1", LINE)).content)
-    receipts = [wire.read(wire.Receipt, one) for one in said]
+    receipts = [edge_protocol.read(edge_protocol.Receipt, one) for one in said]
     assert said[0] == said[1]
     assert [(one.accepted, one.known) for one in receipts] == [(("d1",), ()), (("d1",), ()), ((), ("d1",))]
     assert served.storage.n_demonstrations() == 1
@@ -211,7 +212,7 @@ def test_an_adapter_is_told_by_profile_to_who_has_a_token(serve: Serve) -> None:
 def test_what_is_received_and_sent_in_a_day_has_a_bound(
     serve: Serve, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(offering_routes, "_PIECE_BYTES", 100)
+    monkeypatch.setattr(artifact_routes, "_PIECE_BYTES", 100)
     limits = Limits(received_bytes_per_day=1_000, sent_bytes_per_day=1_000)
     served = serve(CloudSettings(limits=limits), clock=clock)
     made = offers(served.storage, b"x" * 600)

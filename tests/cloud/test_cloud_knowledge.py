@@ -9,14 +9,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hearth.cloud import knowledge
-from hearth.cloud.faults import Fault
-from hearth.cloud.limits import Buckets
-from hearth.cloud.settings import CloudSettings
-from hearth.cloud.storage import Kept, Storage
-from hearth.cloud.tokens import issue
 from hearth.errors import PlanError, RequestError
-from hearth.wire import DemonstrationsSent, Receipt
+from hearth.formats.edge_protocol import DemonstrationsSent, Receipt
+from hearth_cloud.cloud_settings import CloudSettings
+from hearth_cloud.service.limits import Buckets
+from hearth_cloud.service.problems import Fault
+from hearth_cloud.storage import knowledge
+from hearth_cloud.storage.access_tokens import issue
+from hearth_cloud.storage.cloud_storage import Kept, Storage
 from tests.cloud.conftest import Clock, serving
 from tests.cloud.test_cloud_service import LINE, Counting
 

@@ -15,14 +15,14 @@ import httpx
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from hearth import wire
-from hearth.cloud.answering import RecordedAnswers
-from hearth.cloud.offering import offer
-from hearth.cloud.settings import CloudSettings, Limits, Service, TasksSettings
-from hearth.cloud.teaching import Asked, Queue, Recorded, given
-from hearth.cloud.tokens import BELIEVED_S, issue
 from hearth.errors import PlannerError
+from hearth.formats import edge_protocol
 from hearth.types import Plan, Step
+from hearth_cloud.cloud_settings import CloudSettings, Limits, Service, TasksSettings
+from hearth_cloud.service.general_answers import RecordedAnswers
+from hearth_cloud.service.teaching_queue import Asked, Queue, Recorded, given
+from hearth_cloud.statistics.artifacts import offer
+from hearth_cloud.storage.access_tokens import BELIEVED_S, issue
 from tests.cloud.conftest import Clock, Serve, Served, wait_until
 
 NOW = "2026-09-07T08:00:00+02:00"
@@ -54,7 +54,7 @@ class Counting:
         self.fault: Exception | None = None
         self._argument = argument
 
-    def plans(self, asked: Sequence[Asked]) -> list[wire.PlanGiven]:
+    def plans(self, asked: Sequence[Asked]) -> list[edge_protocol.PlanGiven]:
         self.n_begun += len(asked)
         self.may_go.wait(10)
         self.batches.append(len(asked))
@@ -69,10 +69,10 @@ def plan(id: str = "a1", request: str = "light please", **more: Any) -> dict[str
 
 
 def code(response: httpx.Response) -> str:
-    return wire.read(wire.Problem, response.content).code
+    return edge_protocol.read(edge_protocol.Problem, response.content).code
 
 
-def waiting(served: Served) -> Queue[Asked, wire.PlanGiven]:
+def waiting(served: Served) -> Queue[Asked, edge_protocol.PlanGiven]:
     assert served.cloud.plans is not None
     return served.cloud.plans
 
@@ -89,9 +89,9 @@ def recorded(tmp_path: Path) -> Recorded:
 def test_hello_needs_no_token_and_tells_the_key(serve: Serve) -> None:
     served = serve(teacher=Counting())
     with served.client() as client:
-        hello = wire.read(wire.Hello, client.get("/v1/hello").content)
+        hello = edge_protocol.read(edge_protocol.Hello, client.get("/v1/hello").content)
     Ed25519PublicKey.from_public_bytes(base64.b64decode(hello.public_key))
-    assert (hello.oldest, hello.newest) == (wire.OLDEST, wire.VERSION)
+    assert (hello.oldest, hello.newest) == (edge_protocol.OLDEST, edge_protocol.VERSION)
     assert "plans" in hello.features
     assert "answers" not in hello.features
 
@@ -114,7 +114,7 @@ def test_health_and_numbers_for_anybody(serve: Serve) -> None:
 @pytest.mark.parametrize("version", ["", "0", "2", "one", "1.0", "-1", "9" * 40])
 def test_another_version_of_the_protocol(serve: Serve, version: str) -> None:
     served = serve()
-    headers = {wire.PROTOCOL_HEADER: version} if version else {}
+    headers = {edge_protocol.PROTOCOL_HEADER: version} if version else {}
     with httpx.Client(base_url=served.url, headers=headers, trust_env=False) as client:
         for path in ("/v1/hello", "/v1/tasks"):
             answer = client.get(path)
@@ -128,8 +128,12 @@ def test_another_version_of_the_protocol(serve: Serve, version: str) -> None:
 def test_a_recorded_plan_is_given_and_what_is_not_on_record_is_refused(serve: Serve, tmp_path: Path) -> None:
     served = serve(teacher=recorded(tmp_path))
     with served.client(served.token()) as client:
-        got = wire.read(wire.PlanGiven, client.post("/v1/plans", json=plan(request=LINE["user_request"])).content)
-        none = wire.read(wire.PlanGiven, client.post("/v1/plans", json=plan("a2", "something else")).content)
+        got = edge_protocol.read(
+            edge_protocol.PlanGiven, client.post("/v1/plans", json=plan(request=LINE["user_request"])).content
+        )
+        none = edge_protocol.read(
+            edge_protocol.PlanGiven, client.post("/v1/plans", json=plan("a2", "something else")).content
+        )
     assert got.id == "a1"
     assert got.plan is not None
     assert got.plan["task_nodes"] == LINE["task_nodes"]
@@ -165,7 +169,7 @@ def test_an_answer_of_a_moment_is_not_kept_for_another(serve: Serve, said: str, 
 
 def test_tools_are_sent_once_and_then_by_their_hash(serve: Serve) -> None:
     served = serve(teacher=Counting())
-    short = plan("s", tools=[], tools_sha256=wire.tools_hash(TOOLS))
+    short = plan("s", tools=[], tools_sha256=edge_protocol.tools_hash(TOOLS))
     with served.client(served.token()) as client:
         unknown = client.post("/v1/plans", json=short)
         assert (unknown.status_code, code(unknown)) == (409, "tools")
@@ -250,8 +254,9 @@ def test_general_knowledge_from_a_file(serve: Serve, tmp_path: Path) -> None:
     path.write_text(json.dumps({"question": "What to cook?", "text": "Vegetables.", "items": items}))
     served = serve(answering=RecordedAnswers(path))
     with served.client(served.token()) as client:
-        answer = wire.read(
-            wire.AnswerGiven, client.post("/v1/answers", json={"id": "q1", "question": "what to COOK?"}).content
+        answer = edge_protocol.read(
+            edge_protocol.AnswerGiven,
+            client.post("/v1/answers", json={"id": "q1", "question": "what to COOK?"}).content,
         )
         unknown = client.post("/v1/answers", json={"id": "q2", "question": "who am I?"})
     assert (answer.id, answer.text, answer.items[0].tags) == ("q1", "Vegetables.", ("tomato", "garlic"))
@@ -281,7 +286,7 @@ def test_demonstrations_are_taken_once_and_every_id_is_told(serve: Serve) -> Non
 def test_a_message_sent_again_has_its_effect_once_and_the_same_answer(serve: Serve) -> None:
     served = serve()
     body = json.dumps(sent("m1", LINE)).encode()
-    headers = {"content-type": "application/json", wire.IDEMPOTENCY_HEADER: "key-1"}
+    headers = {"content-type": "application/json", edge_protocol.IDEMPOTENCY_HEADER: "key-1"}
     with served.client(served.token()) as client, ThreadPoolExecutor(6) as pool:
         answers = list(pool.map(lambda _: client.post("/v1/demonstrations", content=body, headers=headers), range(6)))
         assert {(answer.status_code, answer.content) for answer in answers} == {(200, answers[0].content)}
@@ -315,7 +320,7 @@ def test_tasks_are_told_when_enough_edges_share_them(serve: Serve) -> None:
     for edge in ("a", "b"):
         with served.client(served.token(edge)) as client:
             client.post("/v1/demonstrations", json=sent("m1", LINE, *([rare] if edge == "a" else [])))
-            told = wire.read(wire.TasksGiven, client.get("/v1/tasks").content)
+            told = edge_protocol.read(edge_protocol.TasksGiven, client.get("/v1/tasks").content)
     assert told.k == 2
     assert [(task.tools, task.n_edges) for task in told.tasks] == [(("find_video",), 2)]
 
@@ -378,13 +383,13 @@ def test_two_agents_with_one_token_are_told_and_give_nothing_more(serve: Serve) 
     token = served.token()
     with served.client(token, "agent-a") as a, served.client(token, "agent-b") as b:
         assert a.post("/v1/demonstrations", json=sent("m1", LINE)).status_code == 200
-        assert b.get("/v1/tasks").headers.get(wire.NOTICE_HEADER) is None  # a device that was set up anew
+        assert b.get("/v1/tasks").headers.get(edge_protocol.NOTICE_HEADER) is None  # a device that was set up anew
         told = a.post("/v1/plans", json=plan())
-        assert (told.status_code, told.headers[wire.NOTICE_HEADER]) == (200, "two-agents")
+        assert (told.status_code, told.headers[edge_protocol.NOTICE_HEADER]) == (200, "two-agents")
         for client in (a, b):
             refused = client.post("/v1/demonstrations", json=sent("m2", {**LINE, "id": "d2"}))
             assert (refused.status_code, code(refused)) == (409, "identity")
-            assert refused.headers[wire.NOTICE_HEADER] == "two-agents"
+            assert refused.headers[edge_protocol.NOTICE_HEADER] == "two-agents"
     assert served.storage.n_demonstrations() == 1
 
 
@@ -414,8 +419,8 @@ def test_who_still_comes_with_the_token_that_was_replaced_marks_nobody(serve: Se
             for k in range(6):  # by turns, while the old one is believed
                 clock.wait(BELIEVED_S / 8)
                 mine, others = new.get("/v1/tasks"), old.get("/v1/tasks")
-                assert (mine.status_code, mine.headers.get(wire.NOTICE_HEADER)) == (200, None)
-                assert (others.status_code, others.headers.get(wire.NOTICE_HEADER)) == (200, None)
+                assert (mine.status_code, mine.headers.get(edge_protocol.NOTICE_HEADER)) == (200, None)
+                assert (others.status_code, others.headers.get(edge_protocol.NOTICE_HEADER)) == (200, None)
                 assert new.post("/v1/demonstrations", json=sent(f"m{k}", LINE)).status_code == 200
             clock.wait(BELIEVED_S)
             assert old.get("/v1/tasks").status_code == 401

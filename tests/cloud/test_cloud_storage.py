@@ -12,9 +12,9 @@ import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 
-from hearth.cloud import tables
-from hearth.cloud.storage import Answered, Kept, Storage, versions
 from hearth.errors import ConfigError, NotFound, StoreError, StoreVersionError
+from hearth_cloud.storage import tables
+from hearth_cloud.storage.cloud_storage import Answered, Kept, Storage, versions
 from tests.cloud.conftest import Clock
 
 

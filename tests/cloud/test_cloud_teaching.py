@@ -11,22 +11,31 @@ import httpx
 import numpy as np
 import pytest
 
-from hearth import wire
-from hearth.cloud.answering import ModelAnswers, RecordedAnswers
-from hearth.cloud.settings import CloudSettings, TeacherSettings
-from hearth.cloud.storage import Storage
-from hearth.cloud.teaching import Answers, Asked, MergedTeacher, ModelTeacher, StudentTeacher, Toolset, Toolsets, given
-from hearth.cloud.way_out import NamedHosts
 from hearth.errors import EgressError, PlannerError, RequestError, StatisticsError
-from hearth.models.scripted import HashEncoder, ScriptedModel
-from hearth.plan_format import demonstration_from_json
-from hearth.planning.filling import Filler
-from hearth.planning.profiles import PROFILES, ProfileName
-from hearth.planning.statistics_file import decode, encode
-from hearth.planning.student import Student
+from hearth.formats import edge_protocol
+from hearth.formats.edge_protocol import AnswerAsked, Manifest, PlanGiven
+from hearth.formats.plan_json import demonstration_from_json
+from hearth.models.llm.scripted import HashEncoder, ScriptedModel
+from hearth.planning.arguments.schema_filler import Filler
+from hearth.planning.ranking.ranker import Student
+from hearth.planning.ranking.statistics.device_profiles import PROFILES, ProfileName
+from hearth.planning.ranking.statistics.statistics_codec import decode, encode
 from hearth.testing import FIXED_NOW
 from hearth.types import Demonstration, Parameter, Plan, Refusal, Request, Step, ToolSpec
-from hearth.wire import AnswerAsked, Manifest, PlanGiven
+from hearth_cloud.cloud_settings import CloudSettings, TeacherSettings
+from hearth_cloud.outbound import NamedHosts
+from hearth_cloud.service.general_answers import ModelAnswers, RecordedAnswers
+from hearth_cloud.service.teaching_queue import (
+    Answers,
+    Asked,
+    MergedTeacher,
+    ModelTeacher,
+    StudentTeacher,
+    Toolset,
+    Toolsets,
+    given,
+)
+from hearth_cloud.storage.cloud_storage import Storage
 from tests.cloud.conftest import Clock, Serve
 
 TOOLS = {
@@ -285,7 +294,7 @@ def test_the_teacher_that_settings_name_is_opened(
         opened.append("encoder")
         return HashEncoder()
 
-    monkeypatch.setattr("hearth.cloud.service._encoder", encoder)
+    monkeypatch.setattr("hearth_cloud.service.service._encoder", encoder)
     taught = student()
     taught.save(tmp_path / "student")
     settings = CloudSettings(teacher=TeacherSettings(kind="student", path=str(tmp_path / "student"), arguments="edge"))
@@ -295,5 +304,5 @@ def test_the_teacher_that_settings_name_is_opened(
         answer = client.post(
             "/v1/plans", json={"id": "a", "request": "switch the lamp on", "now": FIXED_NOW.isoformat(), "tools": nodes}
         )
-    assert tools_of(wire.read(PlanGiven, answer.content)) == ["lamp_on"]
+    assert tools_of(edge_protocol.read(PlanGiven, answer.content)) == ["lamp_on"]
     assert opened == ["encoder"]

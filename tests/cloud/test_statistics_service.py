@@ -13,18 +13,18 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from fastapi import FastAPI
 
-from hearth import wire
-from hearth.cloud.merging import epsilon_of
-from hearth.cloud.offering import N_KEPT
-from hearth.cloud.public import Public
-from hearth.cloud.publishing import Desk, Features
-from hearth.cloud.settings import CloudSettings, Limits, StatisticsSettings
-from hearth.cloud.storage import Storage
-from hearth.edge.secret_sum import Keys, Participant
-from hearth.planning.layout import Layout
-from hearth.planning.statistics import Statistics, merged
-from hearth.planning.statistics_file import decode, encode
+from hearth.edge.federation.secure_aggregation import Keys, Participant
+from hearth.formats import edge_protocol
+from hearth.planning.ranking.statistics.statistics_codec import decode, encode
+from hearth.planning.ranking.statistics.sufficient_statistics import Statistics, merged
+from hearth.planning.ranking.statistics.vector_layout import Layout
 from hearth.types import Plan, Step
+from hearth_cloud.cloud_settings import CloudSettings, Limits, StatisticsSettings
+from hearth_cloud.statistics.artifacts import N_KEPT
+from hearth_cloud.statistics.robust_merge import epsilon_of
+from hearth_cloud.statistics.shipped_statistics import Public
+from hearth_cloud.statistics.statistics_desk import Desk, Features
+from hearth_cloud.storage.cloud_storage import Storage
 from tests.cloud.conftest import Clock, Serve, Served, wait_until
 from tests.merging_world import ENCODER, OPTIONS, PUBLIC, READING, edge, edges, poisoned
 from tests.small_world import PLANS, TOOLS, lessons
@@ -47,19 +47,19 @@ def start(serve: Serve, clock: Clock, *, limits: Limits | None = None, **changed
 
 def give(served: Served, edge: str, statistics: Statistics | bytes, token: str = "") -> httpx.Response:
     body = statistics if isinstance(statistics, bytes) else encode(statistics)
-    with served.client(token or served.token(edge), **{wire.IDEMPOTENCY_HEADER: "s1"}) as client:
+    with served.client(token or served.token(edge), **{edge_protocol.IDEMPOTENCY_HEADER: "s1"}) as client:
         return client.post("/v1/statistics", content=body)
 
 
-def manifest(served: Served, token: str) -> wire.Manifest | None:
+def manifest(served: Served, token: str) -> edge_protocol.Manifest | None:
     with served.client(token) as client:
         answer = client.get("/v1/prior?profile=small")
-    return wire.read(wire.Manifest, answer.content) if answer.status_code == 200 else None
+    return edge_protocol.read(edge_protocol.Manifest, answer.content) if answer.status_code == 200 else None
 
 
-def awaited(served: Served, token: str, n_edges: int) -> wire.Manifest:
+def awaited(served: Served, token: str, n_edges: int) -> edge_protocol.Manifest:
     """The prior of so many edges, made after they were answered."""
-    found: list[wire.Manifest | None] = [None]
+    found: list[edge_protocol.Manifest | None] = [None]
 
     def is_there() -> bool:
         found[0] = manifest(served, token)
@@ -206,13 +206,13 @@ class Edge:
         self.name, self.row = name, LAYOUT.row(statistics)
         self.participant = Participant(least=least)
 
-    def ask(self, method: str, path: str = "", **more: Any) -> wire.RoundTold:
+    def ask(self, method: str, path: str = "", **more: Any) -> edge_protocol.RoundTold:
         with self.served.client(self.token) as client:
             answer = client.request(method, f"/v1/statistics/rounds{path}", **more)
         assert answer.status_code == 200, answer.text
-        return wire.read(wire.RoundTold, answer.content)
+        return edge_protocol.read(edge_protocol.RoundTold, answer.content)
 
-    def join(self) -> wire.RoundTold:
+    def join(self) -> edge_protocol.RoundTold:
         keys = self.participant.keys
         shown = {"sealing": text(keys.sealing), "masking": text(keys.masking)}
         return self.ask("POST", json={"id": "j", "profile": "small", **shown})
@@ -336,7 +336,7 @@ def test_what_does_not_belong_in_a_round_is_turned_away(serve: Serve, clock: Clo
 def test_terms_name_public_sequences_and_no_others(serve: Serve, clock: Clock) -> None:
     served = start(serve, clock, mode="secret")
     with served.client(served.token()) as client:
-        terms = wire.read(wire.StatisticsTerms, client.get("/v1/statistics").content)
+        terms = edge_protocol.read(edge_protocol.StatisticsTerms, client.get("/v1/statistics").content)
     assert terms.sequences == LAYOUT.sequences
     assert (terms.mode, terms.k, terms.least, terms.most) == ("secret", 3, 10, 60)
 

@@ -14,9 +14,10 @@ import httpx
 import pytest
 
 from hearth.errors import EgressError, NotFound, ToolError
-from hearth.functions import tool
+from hearth.formats.tool_signature import tool
 from hearth.protocols import CallContext, Cause, Planner, Tool, Workspace
-from hearth.store import Store
+from hearth.storage.database import Store
+from hearth.storage.workspace import Folder
 from hearth.testing import (
     FIXED_NOW,
     ClosedEgress,
@@ -30,7 +31,6 @@ from hearth.testing import (
     make_call,
 )
 from hearth.types import OWNER, Context, Offer, Plan, Ref, Refusal, Request, Ruling, Step, ToolSpec
-from hearth.workspace import Folder
 
 # ── Workspaces ────────────────────────────────────────────────────────────────────────────────────────────
 

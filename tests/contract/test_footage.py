@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from tests import small_video as room
 
-from hearth.footage import indexing
 from hearth.protocols import Recording, Sighting
-from hearth.store import Store
+from hearth.storage.database import Store
 from hearth.testing import ScriptedFootage, check_footage
+from hearth_video.footage import indexing
+from tests import small_video as room
 
 RECORDING = Recording("r1", "kitchen", "kitchen", room.START, room.at(120), True)
 ANNA = Sighting("s1", "kitchen", "kitchen", room.at(5), room.at(90), 0.9, "Anna", 0.95, "walk", 0.8)

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 import pytest
 
 from hearth.protocols import Message, Observation, Reading
-from hearth.sensors.homeassistant import HomeAssistant
-from hearth.sensors.twins import Named, Twins
 from hearth.testing import FIXED_NOW, ScriptedSensor, check_sensor
+from hearth_home.device_twins import Named, Twins
+from hearth_home.home_assistant import HomeAssistant
 
 LIGHT = {"name": "ceiling lamp", "cmd_t": "z/k/set", "stat_t": "z/k", "schema": "json", "brightness": True}
 TWIN = {

@@ -17,8 +17,8 @@ import click
 from pydantic import BaseModel
 
 from hearth import cli, config, errors
-from hearth.cloud import settings as cloud
 from hearth.registry import load_tools
+from hearth_cloud import cloud_settings as cloud
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 NOTE = "<!-- Written by `python -m tests.docs.generate`; edit the code, not this page. -->\n"

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from hearth.agent import make_home
-from hearth.bench.dahlia import write_sample
 from hearth.cli.root import run
-from hearth.store import Store
+from hearth.storage.database import Store
+from hearth_video.dahlia import write_sample
 
 
 @pytest.fixture

@@ -16,9 +16,8 @@ pytest.importorskip("torch", reason="needs the extra hf: pip install 'hearth-age
 pytest.importorskip("peft", reason="needs the extra hf: pip install 'hearth-agent[hf]'")
 pytest.importorskip("llguidance", reason="needs the extra hf: pip install 'hearth-agent[hf]'")
 
+from hearth.learning.llm.adapter_archive import pack
 from tests.tiny_models import make_llama
-
-from hearth.learn.adapter_archive import pack
 
 pytestmark = [
     pytest.mark.slow,

@@ -11,11 +11,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.e2e.conftest import Hearth
 
 from hearth import cli
-from hearth.demo.run import MAX_LINE_BYTES, read_requests
-from hearth.schema import MIGRATIONS
+from hearth.demo.demo_run import MAX_LINE_BYTES, read_requests
+from hearth.storage.migrations import MIGRATIONS
+from tests.e2e.conftest import Hearth
 
 LOUD = '''
 import threading, time
@@ -101,8 +101,8 @@ def test_a_terminal_is_not_steered_by_what_is_recovered(home: Path, hearth: Hear
         "    'Tell the current gizmo.'\n    return 'a\\x1b]0;owned\\x07b'\n",
     )
     begin = (
-        "import sys, datetime as dt\nfrom pathlib import Path\nfrom hearth.store import Store\n"
-        "from hearth.trace import Trace\nfrom hearth.types import Plan, Request, Ruling, Step\n"
+        "import sys, datetime as dt\nfrom pathlib import Path\nfrom hearth.storage.database import Store\n"
+        "from hearth.storage.trace import Trace\nfrom hearth.types import Plan, Request, Ruling, Step\n"
         "with Store.open(Path(sys.argv[1]) / 'hearth.db') as store:\n"
         "    trace = Trace(store)\n"
         "    trace.begin(Request('go', dt.datetime.now(dt.UTC)), 'e1')\n"

@@ -13,11 +13,12 @@ from typing import Any
 import pytest
 
 from hearth import cli
-from hearth.bench import measure, tier_two
-from hearth.cli import batch
-from hearth.cli.learning import opened_state
+from hearth.cli import batch_commands
+from hearth.cli.learning.learn_commands import opened_state
 from hearth.errors import MissingExtraError
 from hearth.types import Plan, Step
+from hearth_bench.report import suite_measurements
+from hearth_bench.suites import second_tier_training
 
 WORLD = Path(__file__).parents[1] / "data" / "bench"
 TRAIN, TEST, TOOLS, GRAPH = (
@@ -233,7 +234,7 @@ def test_a_stop_leaves_no_half_result(run: Run, tmp_path: Path, monkeypatch: pyt
 
     out = tmp_path / "out.json"
     out.write_text("the older result")
-    monkeypatch.setattr(measure, "measure", stopped)
+    monkeypatch.setattr(suite_measurements, "measure", stopped)
     code, _, _ = planning(run, out)
     assert code == 130
     assert out.read_text() == "the older result"
@@ -246,7 +247,7 @@ def test_without_torch_the_run_goes_on_and_says_how_to_install_it(
     def missing(*_: object, **__: object) -> None:
         raise MissingExtraError("training of the planner's second tier", "pip install 'hearth-agent[train]'")
 
-    monkeypatch.setattr(tier_two, "train", missing)
+    monkeypatch.setattr(second_tier_training, "train", missing)
     files = ("--train", TRAIN, "--test", TEST, "--tools", TOOLS)
     out = tmp_path / "out.json"
     code, said, progress = run("bench", "planning", *files, "--json", out)
@@ -404,19 +405,19 @@ def test_plans_of_what_was_learnt_otherwise_are_not_carried_on(learnt: Path, tmp
     state = tmp_path / "state"
     shutil.copytree(learnt, state)
     with opened_state(state) as (opened, _):
-        requests = batch.read_batch(TEST, opened.tools)
-        before = batch.key_of(requests, opened.tools, opened)
+        requests = batch_commands.read_batch(TEST, opened.tools)
+        before = batch_commands.key_of(requests, opened.tools, opened)
         taught = next(iter(opened.buffer.all())).demonstration
         other = Plan((Step(next(name for name in opened.tools if name != taught.plan.steps[0].tool), {}),))
         opened.teach([replace(taught, plan=other, source="owner")])
-        assert batch.key_of(requests, opened.tools, opened) != before
+        assert batch_commands.key_of(requests, opened.tools, opened) != before
 
 
 def test_a_stopped_batch_is_carried_on(run: Run, learnt: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, out = tmp_path / "whole.jsonl", tmp_path / "plans.jsonl"
     assert plan_all(run, learnt, TEST, whole)[0] == 0
-    monkeypatch.setattr(batch, "_CHUNK", 5)
-    planned, n_chunks = batch._planned, []
+    monkeypatch.setattr(batch_commands, "_CHUNK", 5)
+    planned, n_chunks = batch_commands._planned, []
 
     def stopping(*arguments: Any) -> Any:
         n_chunks.append(1)
@@ -424,7 +425,7 @@ def test_a_stopped_batch_is_carried_on(run: Run, learnt: Path, tmp_path: Path, m
             raise KeyboardInterrupt
         return planned(*arguments)
 
-    monkeypatch.setattr(batch, "_planned", stopping)
+    monkeypatch.setattr(batch_commands, "_planned", stopping)
     assert plan_all(run, learnt, TEST, out)[0] == 130
     assert not out.exists()
     partial = tmp_path / "plans.jsonl.partial"
@@ -471,12 +472,12 @@ def test_a_full_disk_keeps_what_was_done(
 ) -> None:
     out = tmp_path / "plans.jsonl"
 
-    class Full(batch._Appending):
-        def __enter__(self) -> batch._Appending:
+    class Full(batch_commands._Appending):
+        def __enter__(self) -> batch_commands._Appending:
             self._file = open("/dev/full", "ab", buffering=0)
             return self
 
-    monkeypatch.setattr(batch, "_Appending", Full)
+    monkeypatch.setattr(batch_commands, "_Appending", Full)
     code, _, said = plan_all(run, learnt, TEST, out)
     assert code == 74
     assert "No space left on device; run the command again to carry on" in said

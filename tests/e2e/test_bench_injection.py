@@ -60,9 +60,9 @@ def test_agentdojo_needs_its_package(
 
 @pytest.mark.skipif(importlib.util.find_spec("agentdojo") is None, reason="agentdojo is not installed")
 def test_agentdojo_can_be_harmed_and_done() -> None:
-    from hearth.bench.agentdojo import Suite, load_suites
-    from hearth.bench.replay import replay_attack, replay_task
-    from hearth.guard.licence import KnownTools
+    from hearth.guard.capability.intent_grants import KnownTools
+    from hearth_bench.injection.agentdojo import Suite, load_suites
+    from hearth_bench.injection.replay import replay_attack, replay_task
 
     suite = Suite("banking", load_suites()["banking"])
     known = KnownTools(suite.tools)

@@ -17,8 +17,9 @@ from typing import Any
 import pytest
 
 from hearth import cli
-from hearth.bench import record, running
 from hearth.errors import StoreFullError
+from hearth.formats import run_record
+from hearth_bench.ianvs import job_runner
 
 JOBS = Path(__file__).parents[1] / "data" / "ianvs"
 Ran = tuple[int, str, str]
@@ -315,12 +316,12 @@ def test_a_full_disk_is_said_and_leaves_what_was_there(folder: Path, run: Run, m
     def full(path: Path, data: bytes, *, is_lasting: bool = True) -> None:
         raise StoreFullError(f"cannot write {str(path)!r}: No space left on device; it is as before")
 
-    monkeypatch.setattr(record, "write_bytes", full)
+    monkeypatch.setattr(run_record, "write_bytes", full)
     code, _, told = run("job_single.yaml")
     assert (code, "No space left on device" in told) == (74, True)
     monkeypatch.undo()
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(running, "save_rank", lambda *_: full(Path("all_rank.csv"), b""))
+    monkeypatch.setattr(job_runner, "save_rank", lambda *_: full(Path("all_rank.csv"), b""))
     code, _, told = run("job_single.yaml")
     assert (code, "No space left on device" in told) == (74, True)
     assert (folder / "workspace/single/rank/all_rank.csv").read_bytes() == before

@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.e2e.conftest import Hearth
 
 from hearth import __version__
+from tests.e2e.conftest import Hearth
 
 
 def test_a_reminder_becomes_a_file_and_can_be_taken_back(hearth: Hearth, home: Path) -> None:

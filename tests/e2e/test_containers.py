@@ -24,11 +24,11 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.small_world import TOOLS, lessons, wrong_trains
 
 from hearth.agent import make_home
-from hearth.plan_format import plan_to_json, tool_to_json
-from hearth.store import Store
+from hearth.formats.plan_json import plan_to_json, tool_to_json
+from hearth.storage.database import Store
+from tests.small_world import TOOLS, lessons, wrong_trains
 
 ROOT = Path(__file__).parents[2]
 JOB = yaml.safe_load((ROOT / "deploy/kubeedge/sedna/lifelong.yaml").read_text())["spec"]

@@ -18,9 +18,9 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from hearth.agent import Agent
-from hearth.demo.home import build_demo_home
-from hearth.demo.report import write_report
-from hearth.guard.approval import RefusingApprover
+from hearth.demo.demo_home import build_demo_home
+from hearth.demo.demo_report import write_report
+from hearth.guard.policy.approval import RefusingApprover
 from hearth.types import Episode, Request
 
 NOW = dt.datetime(2026, 11, 20, 10, 5, tzinfo=ZoneInfo("Europe/Berlin"))

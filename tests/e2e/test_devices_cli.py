@@ -11,16 +11,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.e2e.conftest import Hearth
-from tests.mqtt_broker import BROKERS, Things, free_port, running
 
 from hearth.agent import Agent
-from hearth.guard.approval import RefusingApprover
-from hearth.models.scripted import HashEncoder
-from hearth.planning.cascade import Cascade
-from hearth.store import Store
+from hearth.guard.policy.approval import RefusingApprover
+from hearth.models.llm.scripted import HashEncoder
+from hearth.planning.deferral.cascade import Cascade
+from hearth.storage.database import Store
 from hearth.testing import ScriptedPlanner
 from hearth.types import Plan, Step
+from tests.e2e.conftest import Hearth
+from tests.mqtt_broker import BROKERS, Things, free_port, running
 
 
 @pytest.fixture(scope="module")

@@ -12,20 +12,21 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+
+from hearth import cli
+from hearth.edge.cloud_link import Link
+from hearth.edge.enrolment import fingerprint
+from hearth.errors import LinkError
+from hearth.formats import edge_protocol
+from hearth.guard.egress.gateway import Egress
+from hearth.learning.llm.adapter_archive import fingerprint_of, pack
+from hearth.storage.database import Store
+from hearth_cloud.cloud_settings import CloudSettings
+from hearth_cloud.statistics.artifacts import offer
+from hearth_cloud.storage.cloud_storage import Storage
 from tests.cloud.conftest import Clock, Served, serving
 from tests.e2e.conftest import Hearth
 from tests.unit.test_adapter_archive import written
-
-from hearth import cli, wire
-from hearth.cloud.offering import offer
-from hearth.cloud.settings import CloudSettings
-from hearth.cloud.storage import Storage
-from hearth.edge.joining import fingerprint
-from hearth.edge.link import Link
-from hearth.errors import LinkError
-from hearth.guard.egress import Egress
-from hearth.learn.adapter_archive import fingerprint_of, pack
-from hearth.store import Store
 
 PLAN = {
     "id": "1",
@@ -195,7 +196,7 @@ def test_watching_sends_what_comes_until_it_is_stopped(
         if len(waits) == 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("hearth.cli.edge.time.sleep", sleep)
+    monkeypatch.setattr("hearth.cli.edge.edge_commands.time.sleep", sleep)
     watched = hearth("edge", "sync", "--watch", "--every", "50")
     assert watched.code == 130
     assert "1 delivered." in watched.out
@@ -210,7 +211,7 @@ def test_an_adapter_is_fetched_when_the_owner_says_so_and_taken_by_nobody_else(
 ) -> None:
     hearth("edge", "join", cloud.url, cloud.token(), "--yes")
     data, record = pack(written(tmp_path / "made"))
-    for profile in get_args(wire.Profile):
+    for profile in get_args(edge_protocol.Profile):
         model = fingerprint_of(record, profile)
         offer(cloud.storage, cloud.cloud.key, "adapter", profile, data, fingerprint=model)
 
@@ -253,8 +254,8 @@ def test_old_and_new_of_edge_and_service(
     here: tuple[int, int],
     said: str,
 ) -> None:
-    monkeypatch.setattr(wire, "OLDEST", there[0])
-    monkeypatch.setattr(wire, "VERSION", there[1])
+    monkeypatch.setattr(edge_protocol, "OLDEST", there[0])
+    monkeypatch.setattr(edge_protocol, "VERSION", there[1])
     door = Egress(["127.0.0.1"], store, lambda: dt.datetime.now(dt.UTC))
     token = cloud.token()
     with Link(cloud.url, door, lambda: token, "edge-1", versions=here) as link:

@@ -1,4 +1,4 @@
-"""The harness of `benchmarks.edge_faults` on a few faults of each kind, with a fixed seed."""
+"""The harness of `hearth_bench.measure.cloud.edge_faults` on a few faults of each kind, with a fixed seed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from benchmarks import edge_faults
+
+from hearth_bench.measure.cloud import edge_faults
 
 
 @pytest.mark.slow

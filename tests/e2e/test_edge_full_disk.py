@@ -16,16 +16,16 @@ SCRIPT = """
     import httpx
 
     from hearth.edge import joining
-    from hearth.edge.link import Link
+    from hearth.edge.cloud_link import Link
     from hearth.edge.outbox import Outbox
-    from hearth.edge.sending import Sender
-    from hearth.edge.sharing import Sharer
+    from hearth.edge.delivery import Sender
+    from hearth.edge.share_policy import Sharer
     from hearth.errors import LinkError, StoreError, StoreFullError
-    from hearth.guard.egress import Egress
-    from hearth.guard.mask import Masker
-    from hearth.learn import buffer as rows
-    from hearth.learn.buffer import Entry
-    from hearth.store import Store
+    from hearth.guard.egress.gateway import Egress
+    from hearth.guard.deidentify.masker import Masker
+    from hearth.learning import buffer as rows
+    from hearth.learning.demonstration_store import Entry
+    from hearth.storage.database import Store
     from hearth.types import Demonstration, Label, Plan, Step
     from tests.small_cloud import TOKEN, SmallCloud
 

@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 
 from hearth import cli
-from hearth.bench.q2a import split_of
-from hearth.bench.q2a_world import read_world
-from hearth.plan_format import demonstration_from_json, read_jsonl, read_tools
-from hearth.planning.check import check_plan
+from hearth.formats.plan_json import demonstration_from_json, read_jsonl, read_tools
+from hearth.formats.plan_validation import check_plan
+from hearth_bench.data.q2a_homes import read_world
+from hearth_bench.data.q2a_instructions import split_of
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "ianvs"
 DATA = EXAMPLES / "data"

@@ -23,17 +23,17 @@ from typing import Any
 
 import pytest
 
-from hearth.acting.executor import Executor
-from hearth.functions import tool
-from hearth.guard.approval import RefusingApprover, YesApprover
+from hearth.execution.executor import Executor
+from hearth.formats.tool_signature import tool
 from hearth.guard.monitor import Monitor
-from hearth.guard.policy import Policy
+from hearth.guard.policy.approval import RefusingApprover, YesApprover
+from hearth.guard.policy.policy import Policy
 from hearth.protocols import Approver, CallContext
-from hearth.store import Store
+from hearth.storage.database import Store
+from hearth.storage.trace import StartedStep, Trace
+from hearth.storage.workspace import Folder
 from hearth.testing import ClosedEgress, InMemoryMemory
-from hearth.trace import StartedStep, Trace
 from hearth.types import Answer, Episode, Plan, Ref, Request, Step, StepResult
-from hearth.workspace import Folder
 
 N_TRIALS = 50
 PAUSE_S = 0.004

@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.e2e.conftest import Ran
-from tests.small_world import ENCODER, OPTIONS, TOOLS, lessons, shown, wrong_trains
 
 from hearth import cli
 from hearth.agent import make_home
-from hearth.learn.state import State
-from hearth.plan_format import plan_to_json, tool_to_json
-from hearth.planning import student
-from hearth.store import Store
-from hearth.trace import Trace
+from hearth.formats.plan_json import plan_to_json, tool_to_json
+from hearth.learning.learned_state import State
+from hearth.planning.ranking import ranker
+from hearth.storage.database import Store
+from hearth.storage.trace import Trace
 from hearth.types import Answer, Demonstration, Episode, Plan, Request, Ruling, Step, StepResult
+from tests.e2e.conftest import Ran
+from tests.small_world import ENCODER, OPTIONS, TOOLS, lessons, shown, wrong_trains
 
 NOW = dt.datetime(2026, 11, 20, 9, 30, tzinfo=dt.UTC)
 
@@ -56,9 +56,9 @@ class Line:
 @pytest.fixture
 def hearth(tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Line:
     """With an encoder that counts words and few features, so that learning takes no time."""
-    options = student.StudentOptions
-    monkeypatch.setattr("hearth.cli.learning.open_encoder", lambda: ENCODER)
-    monkeypatch.setattr(student, "StudentOptions", lambda **given: options(**given) if given else OPTIONS)
+    options = ranker.StudentOptions
+    monkeypatch.setattr("hearth.cli.learning.learn_commands.open_encoder", lambda: ENCODER)
+    monkeypatch.setattr(ranker, "StudentOptions", lambda **given: options(**given) if given else OPTIONS)
     return Line(tmp_path, capfd)
 
 
@@ -186,7 +186,7 @@ def test_stopped_in_the_middle_nothing_is_lost(hearth: Line, monkeypatch: pytest
     assert ran.code == 130
     assert "The version that plans is as it was; what was read waits: `hearth learn`." in ran.err
     monkeypatch.undo()
-    monkeypatch.setattr("hearth.cli.learning.open_encoder", lambda: ENCODER)
+    monkeypatch.setattr("hearth.cli.learning.learn_commands.open_encoder", lambda: ENCODER)
     assert "40, 1 waiting" in hearth("learn", "status").out
     ran = hearth("learn", "--fast")
     assert "Learnt 1 demonstration " in ran.out
@@ -355,7 +355,7 @@ def test_elsewhere_than_on_a_terminal_a_long_run_says_a_line_now_and_then(
     hearth: Line, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert "settling" not in hearth("learn", "--from", hearth.file(lessons(40)), "--tools", hearth.tools, "--fast").err
-    monkeypatch.setattr("hearth.cli.learning._SAY_EVERY_S", 0.0)
+    monkeypatch.setattr("hearth.cli.learning.learn_commands._SAY_EVERY_S", 0.0)
     ran = hearth("learn", "--from", hearth.file(lessons(8, 100)), "--fast", "--json")
     assert "learning: 8 of 8\n" in ran.err
     assert document(ran)["gate"]

@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.small_world import lessons, opened, shown
 
-from hearth.learn.unlearn import find, forget
-from hearth.store import Store
+from hearth.learning.unlearning import find, forget
+from hearth.storage.database import Store
+from tests.small_world import lessons, opened, shown
 
 STAGES = ("opened", "learnt", "more", "taught", "rolled back", "forgotten", "learnt again")
 

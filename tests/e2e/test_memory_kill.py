@@ -15,15 +15,15 @@ from pathlib import Path
 import pytest
 
 from hearth.memory.blobs import Blobs
-from hearth.memory.events import EventMemory, NewEvent
-from hearth.memory.facts import FactStore, NewFact
-from hearth.memory.imports import Report, imported
-from hearth.memory.index import EventIndex, packed
+from hearth.memory.event_memory import EventMemory, NewEvent
+from hearth.memory.facts.fact_store import FactStore, NewFact
+from hearth.memory.maintenance import tend_a_little
 from hearth.memory.retention import Keeper, Retention
-from hearth.memory.sources import Source
-from hearth.memory.tending import tend_a_little
-from hearth.models.scripted import HashEncoder
-from hearth.store import Store
+from hearth.memory.search.memory_index import EventIndex, packed
+from hearth.memory.transfer.import_sources import Source
+from hearth.memory.transfer.importers import Report, imported
+from hearth.models.llm.scripted import HashEncoder
+from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW
 
 N_KILLS = 14

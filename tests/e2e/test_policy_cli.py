@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from tests.e2e.conftest import Hearth
 
 CARD = "BEGIN:VCARD\r\nVERSION:3.0\r\nUID:{0}\r\nFN:{1}\r\nEMAIL:{0}@example.org\r\nEND:VCARD\r\n"

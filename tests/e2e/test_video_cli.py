@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 from PIL import Image
+
+from hearth.storage.database import Store
+from hearth_video.experts.expert_values import Box, Pixels, Pose
+from hearth_video.footage import indexing, library
+from hearth_video.footage import still_pictures as pictures_part
 from tests import small_video as room
 from tests.e2e.conftest import Hearth
 from tests.small_video import GREEN, RED, Walk
-
-from hearth.experts.senses import Box, Pixels, Pose
-from hearth.footage import indexing, library
-from hearth.footage import pictures as pictures_part
-from hearth.store import Store
 
 WALKS = (Walk(RED, 5, 20), Walk(GREEN, 50, 90))
 needs_av = pytest.mark.skipif(

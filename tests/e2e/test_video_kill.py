@@ -11,18 +11,18 @@ import threading
 from pathlib import Path
 
 import pytest
-from tests import small_video as room
 
-from hearth.footage import indexing
-from hearth.footage.library import Library
-from hearth.store import Store
+from hearth.storage.database import Store
+from hearth_video.footage import indexing
+from hearth_video.footage.library import Library
+from tests import small_video as room
 
 DURATION_S = 300.0
 SCRIPT = f"""
     import sys, threading
     from pathlib import Path
-    from hearth.footage import indexing
-    from hearth.store import Store
+    from hearth_video.footage import indexing
+    from hearth.storage.database import Store
     from tests import small_video as room
     from tests.e2e.test_video_kill import WALKS
     indexing.frames = room.drawn(WALKS, {DURATION_S})

@@ -17,10 +17,10 @@ import httpx
 import pytest
 
 from hearth.protocols import CallContext, Cause
+from hearth.storage.workspace import Folder
 from hearth.testing import make_call
-from hearth.tools import mirror
+from hearth.tools.pim import mirror
 from hearth.types import Plain
-from hearth.workspace import Folder
 
 USER, PASSWORD = "owner", "s3cret"
 

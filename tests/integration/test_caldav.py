@@ -9,17 +9,17 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from tests.integration.conftest import USER, DavAccount, DavServer, OpenEgress, running_radicale
 
 from hearth.errors import Conflict, EgressError, NotFound, ToolError, TransientToolError
-from hearth.functions import to_plain
-from hearth.guard.egress import Egress
-from hearth.store import Store
+from hearth.formats.tool_signature import to_plain
+from hearth.guard.egress.gateway import Egress
+from hearth.storage.database import Store
+from hearth.storage.workspace import Folder
 from hearth.testing import FIXED_NOW, ClosedEgress, make_call
-from hearth.tools import mirror
-from hearth.tools.calendar import add_event, cancel_event, find_events, move_event, next_event
+from hearth.tools.pim import mirror
+from hearth.tools.pim.calendar import add_event, cancel_event, find_events, move_event, next_event
 from hearth.types import Plain
-from hearth.workspace import Folder
+from tests.integration.conftest import USER, DavAccount, DavServer, OpenEgress, running_radicale
 
 ZONE = FIXED_NOW.tzinfo
 

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.integration.conftest import USER, DavAccount, DavServer, running_radicale
 
 from hearth.errors import Conflict, ToolError, TransientToolError
-from hearth.functions import to_plain
+from hearth.formats.tool_signature import to_plain
+from hearth.storage.workspace import Folder
 from hearth.testing import ClosedEgress
-from hearth.tools.contacts import (
+from hearth.tools.pim.contacts import (
     add_contact,
     change_contact,
     delete_contact,
@@ -22,7 +22,7 @@ from hearth.tools.contacts import (
     upcoming_birthdays,
 )
 from hearth.types import EmailAddress, PersonName, PhoneNumber
-from hearth.workspace import Folder
+from tests.integration.conftest import USER, DavAccount, DavServer, running_radicale
 
 LENA = PersonName("Lena Vogt")
 

@@ -14,15 +14,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.mqtt_broker import BROKERS, Things, free_port, running
 
 from hearth import cli
-from hearth.edge import listening
-from hearth.edge import running as edge_running
-from hearth.edge.listening import TOPIC, Listener
-from hearth.edge.running import Times
-from hearth.guard.ledger import Ledger
-from hearth.store import Store
+from hearth.edge import scheduler as edge_running
+from hearth.edge.scheduler import Times
+from hearth.guard.egress.ledger import Ledger
+from hearth.storage.database import Store
+from hearth_home.kubeedge import sync_listener
+from hearth_home.kubeedge.sync_listener import TOPIC, Listener
+from tests.mqtt_broker import BROKERS, Things, free_port, running
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +117,7 @@ def test_it_is_in_the_ledger_and_the_home_is_free_meanwhile(home: Path, port: in
 
 
 def test_a_broker_that_comes_later_is_listened_to(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listening, "_FIRST_WAIT_S", 0.2)
+    monkeypatch.setattr(sync_listener, "_FIRST_WAIT_S", 0.2)
     later = free_port()
     with heard(home, later) as one:
         wait_until(lambda: bool(one.said))
@@ -143,7 +143,7 @@ def test_a_broker_that_is_not_allowed_is_not_asked(home: Path, port: int) -> Non
 
 
 def test_a_home_without_a_broker_says_so_once(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listening, "_FIRST_WAIT_S", 0.05)
+    monkeypatch.setattr(sync_listener, "_FIRST_WAIT_S", 0.05)
     with heard(home, 1883) as one:
         (home / "hearth.toml").write_text("")
         wait_until(lambda: any("names no broker" in line for line in one.said))

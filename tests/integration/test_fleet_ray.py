@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from tests.integration.test_ray_engine import CLUSTER
 
 pytestmark = [
@@ -23,9 +24,9 @@ RUN = """
 import sys
 from pathlib import Path
 from tests.unit.test_fleet import Letters, document_of
-from hearth.bench.fleet import Fleet, simulate
-from hearth.bench.fleet_habits import Habit
-from hearth.bench.fleet_parts import Settings
+from hearth_bench.fleet.simulation import Fleet, simulate
+from hearth_bench.fleet.habits import Habit
+from hearth_bench.fleet.simulation_parts import Settings
 made = Fleet(Settings(26, Habit(seed=3, n_days=2, requests_a_day=2.0, n_variants=4), n_probed=1), Path(sys.argv[1]))
 made.open(resumes=True)
 simulate(made, Letters(), engine=sys.argv[2], n_processes=2)

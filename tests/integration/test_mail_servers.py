@@ -23,16 +23,16 @@ from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
 
 from hearth.errors import ConfigError, EgressError, NotFound, ToolError, ToolTimeout, TransientToolError
-from hearth.functions import to_plain
-from hearth.guard.egress import Egress
+from hearth.formats.tool_signature import to_plain
+from hearth.guard.egress.gateway import Egress
 from hearth.protocols import CallContext
-from hearth.store import Store
+from hearth.storage.database import Store
+from hearth.storage.workspace import Folder
 from hearth.testing import FIXED_NOW, check_tool, make_call
-from hearth.tools import mail_servers
-from hearth.tools.mail import delete_mail, draft_mail, find_mail, mark_read, send_mail
-from hearth.tools.mail_servers import Server, remove_draft, store_draft
+from hearth.tools.mail import imap_smtp
+from hearth.tools.mail.imap_smtp import Server, remove_draft, store_draft
+from hearth.tools.mail.mail import delete_mail, draft_mail, find_mail, mark_read, send_mail
 from hearth.types import Plain
-from hearth.workspace import Folder
 
 pytestmark = pytest.mark.filterwarnings("ignore:Requiring AUTH while not requiring TLS")
 USER, PASSWORD = "owner", "s3cret"
@@ -300,7 +300,7 @@ def test_one_refused_recipient_means_nobody_gets_it(home: Home) -> None:
 def test_what_the_server_says_of_the_mail(
     answer: str, kind: type[ToolError], message: str, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mail_servers, "SENDING_TIMEOUT_S", 0.5)
+    monkeypatch.setattr(imap_smtp, "SENDING_TIMEOUT_S", 0.5)
     with running_smtp() as post:
         post.inbox.on_data = answer
         home.smtp = post.settings
@@ -530,7 +530,7 @@ def test_of_a_large_mailbox_the_newest_come(home: Home, mailbox: Mailbox, monkey
 
 
 def test_a_huge_mail_stays_on_the_server(home: Home, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mail_servers, "N_MAX_MAIL_BYTES", 500)
+    monkeypatch.setattr(imap_smtp, "N_MAX_MAIL_BYTES", 500)
     home.imap = mailbox.settings
     mailbox.put("small")
     mailbox.put("huge", text="x" * 1000)
@@ -704,12 +704,12 @@ def test_a_draft_is_kept_where_the_server_keeps_drafts(home: Home, mailbox: Mail
 GUARDED = """
 import sys
 from pathlib import Path
-from hearth.guard.egress import Egress
-from hearth.guard.sockets import install_network_guard
-from hearth.store import Store
+from hearth.guard.egress.gateway import Egress
+from hearth.guard.egress.audit_hook import install_network_guard
+from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW, make_call
-from hearth.tools.mail import draft_mail, find_mail, send_mail
-from hearth.workspace import Folder
+from hearth.tools.mail.mail import draft_mail, find_mail, send_mail
+from hearth.storage.workspace import Folder
 
 home, smtp_port, imap_port = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 install_network_guard()

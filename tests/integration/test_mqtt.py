@@ -13,19 +13,19 @@ from typing import Any
 
 import pytest
 import trustme
-from tests.mqtt_broker import BROKERS, Things, running
 
 from hearth.config import Host, Network
 from hearth.errors import Ambiguous, EgressError, MissingExtraError, ToolError, ToolTimeout, TransientToolError
-from hearth.functions import to_plain
-from hearth.guard.egress import Egress
+from hearth.formats.tool_signature import to_plain
+from hearth.guard.egress.gateway import Egress
 from hearth.protocols import CallContext
-from hearth.sensors import broker as broker_module
-from hearth.sensors import connected as connected_module
-from hearth.sensors.settings import Broker, Settings
-from hearth.store import Store
+from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW, make_call
-from hearth.tools.home import device_state, list_devices, lock_door, set_brightness, start_scene, turn_off, turn_on
+from hearth_home import connected_devices as connected_module
+from hearth_home import mqtt_broker as broker_module
+from hearth_home.mqtt_settings import Broker, Settings
+from hearth_home.tools.home import device_state, list_devices, lock_door, set_brightness, start_scene, turn_off, turn_on
+from tests.mqtt_broker import BROKERS, Things, running
 
 LAMP = {
     "name": "ceiling lamp",

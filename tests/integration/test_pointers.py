@@ -13,21 +13,22 @@ from pathlib import Path
 import httpx
 import pytest
 import yaml
+
+from hearth import cli
+from hearth.agent import make_home
+from hearth.edge.enrolment import join
+from hearth.edge.outbox import Outbox, put
+from hearth.errors import ConfigError, WireError
+from hearth.formats import edge_protocol
+from hearth.storage.database import Store
+from hearth.testing import FIXED_NOW
+from hearth_cloud.cloud_settings import CloudSettings, Service
+from hearth_home.kubeedge.twin_reporter import TOPIC, pointers, topic_of
 from tests.cloud.conftest import Serve
 from tests.cloud.conftest import clock as clock
 from tests.cloud.conftest import serve as serve
 from tests.cloud.conftest import small_storage as small_storage
 from tests.mqtt_broker import BROKERS, Things, running
-
-from hearth import cli, wire
-from hearth.agent import make_home
-from hearth.cloud.settings import CloudSettings, Service
-from hearth.edge.joining import join
-from hearth.edge.outbox import Outbox, put
-from hearth.edge.pointing import TOPIC, pointers, topic_of
-from hearth.errors import ConfigError, WireError
-from hearth.store import Store
-from hearth.testing import FIXED_NOW
 
 KEY = "a2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2s="
 RULES = Path(__file__).parents[2] / "deploy/kubeedge/devices/rules.yaml"
@@ -67,7 +68,7 @@ def test_what_waits_is_told_and_none_of_it(joined_home: Path, port: int, capfd: 
     finally:
         things.close()
     assert (topic, payload) == (told["topic"], told["payload"])
-    said = wire.read(wire.Pointer, payload.encode())
+    said = edge_protocol.read(edge_protocol.Pointer, payload.encode())
     assert (said.kind, said.waiting) == ("question", 2)
     assert "Person1" not in payload
     assert len(payload.encode()) < 512
@@ -100,17 +101,17 @@ def test_without_a_broker_it_says_so(joined_home: Path, capfd: pytest.CaptureFix
 
 
 def test_a_pointer_stays_below_what_passes() -> None:
-    largest = wire.Pointer(edge="x" * 100, kind="a" * 40, waiting=10_000_000, at=FIXED_NOW)
-    assert len(largest.to_bytes()) <= wire.MAX_POINTER_BYTES
-    huge = wire.Pointer.model_construct(edge="x" * 600, kind="a", waiting=1, at=FIXED_NOW)
+    largest = edge_protocol.Pointer(edge="x" * 100, kind="a" * 40, waiting=10_000_000, at=FIXED_NOW)
+    assert len(largest.to_bytes()) <= edge_protocol.MAX_POINTER_BYTES
+    huge = edge_protocol.Pointer.model_construct(edge="x" * 600, kind="a", waiting=1, at=FIXED_NOW)
     with pytest.raises(WireError, match="at most 511 pass"):
         huge.to_bytes()
 
 
 def test_the_service_counts_pointers(serve: Serve) -> None:
     served = serve(CloudSettings(service=Service(pointers=True)))
-    body = wire.Pointer(edge="edge-1", kind="question", waiting=2, at=FIXED_NOW).to_bytes()
-    strange = wire.Pointer(edge="edge-1", kind="another", waiting=2, at=FIXED_NOW).to_bytes()
+    body = edge_protocol.Pointer(edge="edge-1", kind="question", waiting=2, at=FIXED_NOW).to_bytes()
+    strange = edge_protocol.Pointer(edge="edge-1", kind="another", waiting=2, at=FIXED_NOW).to_bytes()
     with httpx.Client(base_url=served.url, trust_env=False) as client:
         assert client.post("/v1/pointers", content=body).status_code == 204
         assert client.post("/v1/pointers", content=strange).status_code == 204
@@ -123,6 +124,6 @@ def test_the_service_counts_pointers(serve: Serve) -> None:
 
 def test_the_service_takes_none_unless_it_is_told_to(serve: Serve) -> None:
     served = serve(CloudSettings())
-    body = wire.Pointer(edge="edge-1", kind="question", waiting=2, at=FIXED_NOW).to_bytes()
+    body = edge_protocol.Pointer(edge="edge-1", kind="question", waiting=2, at=FIXED_NOW).to_bytes()
     with httpx.Client(base_url=served.url, trust_env=False) as client:
         assert client.post("/v1/pointers", content=body).status_code in (401, 426)

@@ -17,8 +17,8 @@ import httpx
 import pytest
 
 from hearth.errors import ConfigError, EgressError, PlannerError
-from hearth.models.remote import MAX_REPLY_BYTES, RemoteModel
-from hearth.planning.language import LanguagePlanner
+from hearth.models.llm.openai_endpoint import MAX_REPLY_BYTES, RemoteModel
+from hearth.planning.llm.json_planner import LanguagePlanner
 from hearth.types import Context, Parameter, Plan, Request, ToolSpec
 
 KEY = "sk-test-0123456789abcdef"

@@ -8,17 +8,17 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
-from tests.model_server import ModelServer
 
-from hearth.guard.egress import Egress
-from hearth.guard.mask import Masker
-from hearth.guard.masked_model import MaskedModel
-from hearth.guard.owner_names import OwnerNames, OwnName
-from hearth.learn.teacher import Budget, EndpointTeacher, Limits
-from hearth.models.remote import RemoteModel
-from hearth.store import Store
+from hearth.guard.deidentify.contact_names import OwnerNames, OwnName
+from hearth.guard.deidentify.masked_llm import MaskedModel
+from hearth.guard.deidentify.masker import Masker
+from hearth.guard.egress.gateway import Egress
+from hearth.learning.teaching.teacher import Budget, EndpointTeacher, Limits
+from hearth.models.llm.openai_endpoint import RemoteModel
+from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW, check_teacher
 from hearth.types import Parameter, Plan, Refusal, Request, ToolSpec
+from tests.model_server import ModelServer
 
 TOOLS = {
     "draft_mail": ToolSpec(

@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hearth.errors import ToolError
-from hearth.functions import to_plain
+from hearth.formats.content_lines import escape, new_component, new_line, parse, split_value, unescape
+from hearth.formats.tool_signature import to_plain
 from hearth.testing import FIXED_NOW, InMemoryWorkspace, make_call
-from hearth.tools.calendar import add_event, cancel_event, find_events, move_event, next_event
-from hearth.tools.contacts import change_contact, entities, list_contacts, upcoming_birthdays
-from hearth.tools.contentlines import escape, new_component, new_line, parse, split_value, unescape
-from hearth.tools.reminders import complete_reminder, find_reminders, move_reminder
+from hearth.tools.pim.calendar import add_event, cancel_event, find_events, move_event, next_event
+from hearth.tools.pim.contacts import change_contact, entities, list_contacts, upcoming_birthdays
+from hearth.tools.pim.reminders import complete_reminder, find_reminders, move_reminder
 from hearth.types import EmailAddress
 
 ZONE = FIXED_NOW.tzinfo

@@ -11,18 +11,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hearth.acting.executor import Executor
 from hearth.errors import ToolError, TransientToolError
-from hearth.functions import tool
-from hearth.guard.approval import YesApprover
+from hearth.execution.executor import Executor
+from hearth.formats.tool_signature import tool
 from hearth.guard.monitor import Monitor
-from hearth.guard.policy import Policy
+from hearth.guard.policy.approval import YesApprover
+from hearth.guard.policy.policy import Policy
 from hearth.protocols import CallContext
-from hearth.store import Store
+from hearth.storage.database import Store
+from hearth.storage.trace import Trace
+from hearth.storage.workspace import Folder
 from hearth.testing import FIXED_NOW, make_call
-from hearth.trace import Trace
 from hearth.types import Argument, Plan, Ref, Request, Ruling, Step
-from hearth.workspace import Folder
 
 CLOCK = itertools.count()
 SEEN: list[tuple[str, str, int]] = []

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.unit.test_span_reader import random_adapter
 
-from hearth.models.encoder import MiniLMEncoder
-from hearth.models.span_reader import SpanReader
-from hearth.planning.asking import Likeness
-from hearth.planning.check import faults
-from hearth.planning.filling import Filler
+from hearth.formats.plan_validation import faults
+from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.models.span_extractor import SpanReader
+from hearth.planning.arguments.schema_filler import Filler
+from hearth.planning.arguments.slot_questions import Likeness
 from hearth.types import Argument, Context, Parameter, Plan, Ref, Step, ToolSpec
+from tests.unit.test_span_reader import random_adapter
 
 NOW = dt.datetime(2026, 11, 20, 9, 30, tzinfo=dt.UTC)
 TYPES = (

@@ -9,9 +9,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hearth.experts.senses import Box, Moment, Pose
-from hearth.footage.recordings import CHUNK_S, Kept, at, start_in_name
-from hearth.footage.sightings import packed, scaled, unpacked
+from hearth_video.experts.expert_values import Box, Moment, Pose
+from hearth_video.footage.recordings import CHUNK_S, Kept, at, start_in_name
+from hearth_video.footage.sightings import packed, scaled, unpacked
 
 START = dt.datetime(2026, 10, 25, 1, 30, tzinfo=dt.UTC)
 SHARE = st.floats(-0.25, 1.25, width=32)

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hearth.models.features import RandomFeatures
-from hearth.models.heads import Heads, Target
+from hearth.models.random_features import RandomFeatures
+from hearth.models.ridge import Heads, Target
 
 N_INPUTS, N_FEATURES = 6, 40
 MAP = RandomFeatures(N_INPUTS, N_FEATURES, seed=1)
@@ -131,7 +131,7 @@ _SAVER = """\
 import sys
 from pathlib import Path
 import numpy as np
-from hearth.models.heads import Heads
+from hearth.models.ridge import Heads
 heads, row = Heads(120), np.ones(120)
 print("ready", flush=True)
 while True:

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hearth.acting.binding import bind
 from hearth.errors import BadReference, Cycle, UnknownTool
-from hearth.guard.labelling import Labelling
-from hearth.guard.labels import join_all, origins, predict, refs_in, run_order
-from hearth.guard.records import Records
+from hearth.execution.reference_resolution import bind
+from hearth.guard.flow.label_assignment import Labelling
+from hearth.guard.flow.labels import join_all, origins, predict, refs_in, run_order
+from hearth.guard.guard_state import Records
 from hearth.testing import make_call
 from hearth.types import (
     OWNER,

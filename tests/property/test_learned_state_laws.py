@@ -8,11 +8,11 @@ from pathlib import Path
 
 import hypothesis.strategies as st
 from hypothesis import given, settings
-from tests.small_world import files, lessons, opened
 
-from hearth.learn.state import State
-from hearth.learn.unlearn import find, forget
+from hearth.learning.learned_state import State
+from hearth.learning.unlearning import find, forget
 from hearth.types import Demonstration, Plan, Step
+from tests.small_world import files, lessons, opened
 
 POOL = lessons(30)
 CHANGED = [replace(d, plan=Plan((Step("set_alarm"),)), task_steps=()) for d in POOL]

@@ -8,14 +8,14 @@ import random
 import hypothesis.strategies as st
 from hypothesis import given, settings
 
-from hearth.bench.suites.privacy import Gold, Sample, fuzzed, round_trips
 from hearth.config import MASK_KINDS
-from hearth.guard.mask import Masker
-from hearth.guard.masked_model import MaskedModel
-from hearth.guard.owner_names import OwnerNames, OwnName
-from hearth.guard.plain import fold, plain, words
-from hearth.models.scripted import ScriptedModel
+from hearth.guard.deidentify.contact_names import OwnerNames, OwnName
+from hearth.guard.deidentify.masked_llm import MaskedModel
+from hearth.guard.deidentify.masker import Masker
+from hearth.language.text.confusables import fold, plain, words
+from hearth.models.llm.scripted import ScriptedModel
 from hearth.types import Plan, Step
+from hearth_bench.suites.privacy_suite import Gold, Sample, fuzzed, round_trips
 
 VALUES = ("Mia Berger", "Mia", "Berger", "Zoë Müller", "王伟", "Acme Widgets GmbH", "+49 170 1234567", "mia@berger.example",
           "DE89 3704 0044 0532 0130 00", "4111 1111 1111 1111", "https://b.example/x", "10.0.0.7", "00:1b:44:11:3a:b7",

@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hearth.functions import from_plain
-from hearth.planning.slots import Slot, clauses, find_slots, without
+from hearth.formats.tool_signature import from_plain
+from hearth.language.values.slots import Slot, clauses, find_slots, without
 from hearth.types import Context, Entity
 
 ZONES = ("Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe", "UTC")

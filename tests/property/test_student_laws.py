@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.unit.test_student import OPTIONS, TOOLS, lessons
 
-from hearth.models.scripted import HashEncoder
-from hearth.planning.student import Student
+from hearth.models.llm.scripted import HashEncoder
+from hearth.planning.ranking.ranker import Student
+from tests.unit.test_student import OPTIONS, TOOLS, lessons
 
 LESSONS = lessons(48)
 REQUESTS = ("find a train to Ulm, then book the train seat", "order a large pizza please")

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hearth.store import Store
-from hearth.trace import StartedStep, Trace
+from hearth.storage.database import Store
+from hearth.storage.trace import StartedStep, Trace
 from hearth.types import (
     Answer,
     Asked,

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from hearth.errors import ToolError
 from hearth.protocols import Workspace
-from hearth.store import Store
+from hearth.storage.database import Store
+from hearth.storage.workspace import Folder
 from hearth.testing import InMemoryWorkspace
-from hearth.workspace import Folder
 
 paths = st.sampled_from(["a.txt", "b.txt", "d", "d/a.txt", "d/e/a.txt", "d/e", "x/y/z.txt"])
 contents = st.sampled_from([b"", b"1", b"2", b"3" * 300_000])

@@ -6,14 +6,14 @@ import os
 
 import pytest
 
-from hearth.functions import FunctionTool
-from hearth.sandbox import N_MAX_READ_BYTES
+from hearth.formats.tool_signature import FunctionTool
+from hearth.storage.sandbox import N_MAX_READ_BYTES
+from hearth.storage.workspace import Folder
 from hearth.testing import FIXED_NOW, make_call
-from hearth.tools.calendar import find_events
-from hearth.tools.contacts import list_contacts
-from hearth.tools.people import entities
-from hearth.tools.reminders import find_reminders
-from hearth.workspace import Folder
+from hearth.tools.pim.calendar import find_events
+from hearth.tools.pim.contacts import list_contacts
+from hearth.tools.pim.person_lookup import entities
+from hearth.tools.pim.reminders import find_reminders
 
 CARD = "BEGIN:VCARD\nVERSION:3.0\nFN:Anna Berg\nEND:VCARD\n"
 DAY = f"{FIXED_NOW:%Y%m%d}"

@@ -15,8 +15,8 @@ import httpx
 import pytest
 
 from hearth.errors import ConfigError, EgressError
-from hearth.guard.egress import Egress
-from hearth.store import Store
+from hearth.guard.egress.gateway import Egress
+from hearth.storage.database import Store
 from hearth.types import Disclosure
 
 NOW = dt.datetime(2026, 11, 20, 9, 30, tzinfo=dt.UTC)
@@ -177,9 +177,9 @@ PROLOGUE = """
     from pathlib import Path
     import httpx
     from hearth.errors import EgressError
-    from hearth.guard.egress import Egress
-    from hearth.guard.sockets import install_network_guard
-    from hearth.store import Store
+    from hearth.guard.egress.gateway import Egress
+    from hearth.guard.egress.audit_hook import install_network_guard
+    from hearth.storage.database import Store
     port = int(sys.argv[1])
     store = Store.open(Path(sys.argv[2]) / "hearth.db")
     egress = Egress(["127.0.0.1", "localhost"], store, lambda: dt.datetime.now(dt.UTC))

@@ -13,10 +13,10 @@ from PIL import Image
 
 from hearth.agent import make_home
 from hearth.cli.root import run
-from hearth.experts.senses import Box, Face, Frame
-from hearth.footage.people import Consent, People
 from hearth.protocols import ExpertCard
-from hearth.store import Store
+from hearth.storage.database import Store
+from hearth_video.experts.expert_values import Box, Face, Frame
+from hearth_video.footage.people import Consent, People
 
 VECTOR = np.random.default_rng(8).normal(size=128).astype(np.float32) * np.float32(0.1)
 

@@ -14,14 +14,14 @@ from typing import Any
 import pytest
 
 from hearth.agent import Agent, make_home
-from hearth.edge import joining
-from hearth.guard.approval import RefusingApprover
-from hearth.memory.facts import NewFact
-from hearth.models.scripted import HashEncoder, ScriptedModel
-from hearth.planning.cascade import Cascade
-from hearth.store import Store
+from hearth.edge import enrolment
+from hearth.guard.policy.approval import RefusingApprover
+from hearth.language.text.normalize import folded
+from hearth.memory.facts.fact_store import NewFact
+from hearth.models.llm.scripted import HashEncoder, ScriptedModel
+from hearth.planning.deferral.cascade import Cascade
+from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW, ScriptedPlanner
-from hearth.tools.words import folded
 from hearth.types import Episode
 
 TOKEN = "hearth_token-of-a-test"
@@ -126,7 +126,7 @@ def opened(folder: Path, port: int, more: str = "answers = true", facts: Any = F
     (home / "hearth.toml").write_text(f"{settings}\n[edge]\n{more}\n")
     (home / "owner" / "calendar" / "choir.ics").write_text(EVENT.replace("\n", "\r\n"))
     with Store.open(home / "hearth.db") as store:
-        joining.join(store, home, f"http://127.0.0.1:{port}", "small", KEY, "edge-1", TOKEN, FIXED_NOW)
+        enrolment.join(store, home, f"http://127.0.0.1:{port}", "small", KEY, "edge-1", TOKEN, FIXED_NOW)
     agent = Agent.open(home, RefusingApprover(), environ=os.environ, clock=lambda: FIXED_NOW, encoder=HashEncoder())
     agent.planner = Cascade([ScriptedPlanner({})], confident=0.0)
     try:

@@ -6,21 +6,21 @@ from collections.abc import Iterator
 
 import pytest
 
-from hearth.acting.executor import Executor
 from hearth.config import OrderedRule, When
-from hearth.guard.approval import YesApprover
-from hearth.guard.judging import Occasion
-from hearth.guard.labels import label_of, vouched
+from hearth.execution.executor import Executor
+from hearth.guard.decision import Occasion
+from hearth.guard.flow.labels import label_of, vouched
+from hearth.guard.guard_state import Records
 from hearth.guard.monitor import Monitor
-from hearth.guard.policy import Policy, Rule
-from hearth.guard.records import Records
+from hearth.guard.policy.approval import YesApprover
+from hearth.guard.policy.policy import Policy, Rule
 from hearth.protocols import CallContext, Reply
 from hearth.registry import load_tools
-from hearth.store import Store
+from hearth.storage.database import Store
+from hearth.storage.trace import Trace
+from hearth.storage.workspace import Folder
 from hearth.testing import FIXED_NOW, FixedApprover, make_call
-from hearth.trace import Trace
 from hearth.types import Plan, Ref, Request, Step, StepResult
-from hearth.workspace import Folder
 
 TOOLS = load_tools(None).by_name
 SPECS = {name: tool.spec for name, tool in TOOLS.items()}

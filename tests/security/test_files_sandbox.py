@@ -9,10 +9,10 @@ import pytest
 
 from hearth.errors import NotFound, SandboxError, ToolError
 from hearth.protocols import CallContext
-from hearth.store import Store
+from hearth.storage.database import Store
+from hearth.storage.workspace import Folder
 from hearth.testing import make_call
 from hearth.tools.files import copy_file, delete_file, find_files, move_file, read_file, write_file
-from hearth.workspace import Folder
 
 OUTSIDE = [
     "../notes/secret.md",

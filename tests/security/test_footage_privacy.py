@@ -13,28 +13,29 @@ import httpx
 import numpy as np
 import pytest
 from PIL import Image
-from tests import small_video as room
-from tests.small_video import BLUE, GREEN, RED, START, Walk
 
-from hearth.acting.executor import Executor
 from hearth.config import Host, Network
 from hearth.errors import DeniedError, ToolError
-from hearth.experts.senses import Box, Face, Frame, Pixels
-from hearth.footage import frames, indexing, pictures
-from hearth.footage.letting_go import PICTURES
-from hearth.functions import tool
-from hearth.guard.egress import Egress
-from hearth.guard.ledger import Ledger
+from hearth.execution.executor import Executor
+from hearth.formats.tool_signature import tool
+from hearth.guard.egress.gateway import Egress
+from hearth.guard.egress.ledger import Ledger
 from hearth.guard.monitor import Monitor
-from hearth.guard.policy import Policy, Rule
-from hearth.memory.lines import exported
+from hearth.guard.policy.policy import Policy, Rule
+from hearth.memory.transfer.jsonl import exported
 from hearth.protocols import CallContext, Tool
-from hearth.store import Store
+from hearth.storage.database import Store
+from hearth.storage.trace import Trace
+from hearth.storage.workspace import Folder
 from hearth.testing import FIXED_NOW, FixedApprover, ScriptedExpert, make_call
-from hearth.tools import mail, video
-from hearth.trace import Trace
+from hearth.tools.mail import mail
 from hearth.types import Plan, Ref, Request, Step, StepResult
-from hearth.workspace import Folder
+from hearth_video.experts.expert_values import Box, Face, Frame, Pixels
+from hearth_video.footage import indexing, still_pictures, video_decode
+from hearth_video.footage.footage_retention import PICTURES
+from hearth_video.tools import video
+from tests import small_video as room
+from tests.small_video import BLUE, GREEN, RED, START, Walk
 
 WALKS = (Walk(RED, 5, 20), Walk(GREEN, 30, 50))
 SEEN = [
@@ -211,8 +212,8 @@ def test_in_a_picture_only_the_faces_of_those_who_are_named_in_it_stay(
         strange.extend(rest[-1])
         return Image.fromarray(pixels)
 
-    monkeypatch.setattr(pictures, "draw_sighting", draw)
-    monkeypatch.setattr(frames, "frames", room.drawn(WALKS, 60.0))
+    monkeypatch.setattr(still_pictures, "draw_sighting", draw)
+    monkeypatch.setattr(video_decode, "frames", room.drawn(WALKS, 60.0))
     room.library(store).people("", START, room.at(60), threading.Event())
     library = room.library(store, seen_by=dataclasses.replace(room.experts(), identity=FacesBeside()))
     library.pictures(["s1"])

@@ -10,19 +10,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hearth.acting.answer import compose
-from hearth.acting.executor import Executor
 from hearth.errors import ConfigError
-from hearth.functions import tool
-from hearth.guard.injection import InjectionReader, suspected
-from hearth.guard.labels import ResultLabels, Value
+from hearth.execution.answer import compose
+from hearth.execution.executor import Executor
+from hearth.formats.tool_signature import tool
+from hearth.guard.flow.injection import InjectionReader, suspected
+from hearth.guard.flow.labels import ResultLabels, Value
+from hearth.guard.flow.spotlighting import INJECTION
 from hearth.guard.monitor import Monitor
-from hearth.guard.policy import Policy, Rule
-from hearth.guard.quoting import INJECTION
-from hearth.memory.events import EventMemory
-from hearth.memory.facts import FactStore
-from hearth.memory.recollection import Recollection
-from hearth.models.detector import (
+from hearth.guard.policy.policy import Policy, Rule
+from hearth.memory.event_memory import EventMemory
+from hearth.memory.facts.fact_store import FactStore
+from hearth.memory.search.recollection import Recollection
+from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.models.injection_classifier import (
     MAX_PIECES,
     MAX_TEXT_CHARACTERS,
     Detector,
@@ -33,14 +34,13 @@ from hearth.models.detector import (
     plain,
     signs,
 )
-from hearth.models.encoder import MiniLMEncoder
-from hearth.models.scripted import HashEncoder
+from hearth.models.llm.scripted import HashEncoder
 from hearth.protocols import CallContext
-from hearth.store import Store
+from hearth.storage.database import Store
+from hearth.storage.trace import Trace
+from hearth.storage.workspace import Folder
 from hearth.testing import FIXED_NOW, FixedApprover, make_call
-from hearth.trace import Trace
 from hearth.types import OWNER, Label, Plain, Plan, Ref, Request, Ruling, Step, StepResult, ToolSpec
-from hearth.workspace import Folder
 
 ORDINARY = (
     "Hi Nora, could you please send me the report by Friday? Bring the folder on Tuesday, too. See you at the station. Felix",
@@ -295,8 +295,8 @@ def test_nothing_found_changes_no_label() -> None:
 
 
 def test_the_demo_homes_injection_is_told_and_its_other_mails_are_not(detector: Detector, tmp_path: Path) -> None:
-    from hearth.demo.home import build_demo_home
-    from hearth.learn.detector_training import mail_text
+    from hearth.demo.demo_home import build_demo_home
+    from training.injection_classifier_train import mail_text
 
     build_demo_home(tmp_path / "demo", dt.datetime(2026, 11, 20, 9, tzinfo=dt.UTC))
     texts = [

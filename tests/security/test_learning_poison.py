@@ -9,14 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.small_world import ENCODER, OPTIONS, TOOLS, files, first, lessons, opened, shown, wrong_trains
 
-from hearth.learn.buffer import STRANGERS, Entry, read_entries
-from hearth.learn.gate import node_f1
-from hearth.learn.quarantine import Quarantine
-from hearth.learn.state import State
-from hearth.plan_format import plan_to_json
+from hearth.formats.plan_json import plan_to_json
+from hearth.learning.demonstration_store import STRANGERS, Entry, read_entries
+from hearth.learning.learned_state import State
+from hearth.learning.teaching.quarantine import Quarantine
+from hearth.learning.versions.promotion_gate import node_f1
 from hearth.types import Demonstration, Label, Plan, Step, ToolSpec
+from tests.small_world import ENCODER, OPTIONS, TOOLS, files, first, lessons, opened, shown, wrong_trains
 
 VERBS = ("find", "book", "cancel", "rate")
 THINGS = ("train", "hotel", "pizza", "alarm", "song")

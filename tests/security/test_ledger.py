@@ -19,10 +19,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hearth.errors import NotFound, StoreError, StoreFullError
-from hearth.guard.chain import COLUMNS, GENESIS, STORED, Draft, Head, Verdict, head_from_text, verify_file
-from hearth.guard.ledger import Ledger
-from hearth.schema import MIGRATIONS, migrate
-from hearth.store import Store
+from hearth.guard.egress.hash_chain import COLUMNS, GENESIS, STORED, Draft, Head, Verdict, head_from_text, verify_file
+from hearth.guard.egress.ledger import Ledger
+from hearth.storage.database import Store
+from hearth.storage.migrations import MIGRATIONS, migrate
 
 NOW = dt.datetime(2026, 11, 20, 9, 30, tzinfo=dt.UTC)
 N_ROWS = 6
@@ -554,9 +554,9 @@ def test_the_documented_way_of_hashing_is_the_one_used() -> None:
 CRASH = """
     import json, os, shutil, signal, sqlite3, sys
     from pathlib import Path
-    from hearth.guard.chain import Draft
-    from hearth.guard.ledger import Ledger
-    from hearth.store import Store
+    from hearth.guard.egress.hash_chain import Draft
+    from hearth.guard.egress.ledger import Ledger
+    from hearth.storage.database import Store
 
     home = Path(sys.argv[1])
     sent = home.with_name("sent")

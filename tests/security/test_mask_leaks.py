@@ -12,21 +12,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.model_server import ModelServer
 
 import hearth
-from hearth.acting.answer import reword
 from hearth.config import MASKED_KINDS, LanguageModelSettings, Settings
-from hearth.guard.egress import Egress
-from hearth.guard.ledger import Ledger
-from hearth.guard.masked_model import MaskedModel, leaves_device, open_masked
-from hearth.guard.plain import fold, plain, words
-from hearth.learn.teacher import Budget, EndpointTeacher, Limits
-from hearth.planning.language import LanguagePlanner
+from hearth.execution.answer import reword
+from hearth.guard.deidentify.masked_llm import MaskedModel, leaves_device, open_masked
+from hearth.guard.egress.gateway import Egress
+from hearth.guard.egress.ledger import Ledger
+from hearth.language.text.confusables import fold, plain, words
+from hearth.learning.teaching.teacher import Budget, EndpointTeacher, Limits
+from hearth.planning.llm.json_planner import LanguagePlanner
 from hearth.protocols import LanguageModel
-from hearth.store import Store
+from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW, InMemoryWorkspace
 from hearth.types import Answer, Context, Entity, Evidence, Parameter, Plan, Refusal, Request, ToolSpec
+from tests.model_server import ModelServer
 
 CARDS = """BEGIN:VCARD\r\nVERSION:4.0\r\nFN:Mia Berger\r\nN:Berger;Mia;;;\r\nNICKNAME:Mimi\r\nORG:Quarzwerk GmbH\r
 TEL:+49 30 5550123\r\nTEL:0171 5559876\r\nEMAIL:mia@berger.example\r\nADR:;;Lindenhof 7;Altstadt;;54321;Germany\r\nEND:VCARD\r  # noqa: E501
@@ -95,7 +95,7 @@ def server() -> Iterator[Server]:
 @pytest.fixture
 def model(server: Server, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LanguageModel]:
     # What the owner knows must not leave whether or not a tagger is installed.
-    monkeypatch.setattr("hearth.guard.masked_model.shipped_tag", lambda cache_dir: None)
+    monkeypatch.setattr("hearth.guard.deidentify.masked_llm.shipped_tag", lambda cache_dir: None)
     settings = Settings.model_validate(
         {
             "owner": {"name": "Ada Quill", "email": "ada@quill.example", "country": "DE"},

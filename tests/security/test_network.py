@@ -21,13 +21,13 @@ import trustme
 
 from hearth.config import Budget, Host, Network
 from hearth.errors import ConfigError, EgressError, StoreFullError
-from hearth.guard.addresses import is_local_name, is_public
-from hearth.guard.chain import Entry
-from hearth.guard.egress import Egress, masked
-from hearth.guard.ledger import Ledger
-from hearth.guard.sockets import normal
+from hearth.guard.egress.address_policy import is_local_name, is_public
+from hearth.guard.egress.audit_hook import normal
+from hearth.guard.egress.gateway import Egress, masked
+from hearth.guard.egress.hash_chain import Entry
+from hearth.guard.egress.ledger import Ledger
 from hearth.protocols import Cause
-from hearth.store import Store
+from hearth.storage.database import Store
 from hearth.types import OWNER, PUBLIC, Label
 
 NOW = dt.datetime(2026, 11, 20, 9, 30, tzinfo=dt.UTC)
@@ -664,8 +664,8 @@ SENDING = """
     import datetime as dt, itertools, sys
     from pathlib import Path
     import httpx
-    from hearth.guard.egress import Egress
-    from hearth.store import Store
+    from hearth.guard.egress.gateway import Egress
+    from hearth.storage.database import Store
     store = Store.open(Path(sys.argv[2]) / "hearth.db")
     egress = Egress(["127.0.0.1"], store, lambda: dt.datetime.now(dt.UTC))
     print("ready", flush=True)

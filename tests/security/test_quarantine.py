@@ -9,19 +9,19 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from tests.small_world import ENCODER, OPTIONS, TOOLS, lessons, shown
 
 from hearth.cli.root import hearth
 from hearth.errors import NotFound, RequestError
-from hearth.guard.quoting import INJECTION
-from hearth.learn.buffer import Entry, why_touched
-from hearth.learn.harvest import harvest
-from hearth.learn.quarantine import RELEASED, Quarantine
-from hearth.learn.state import State
-from hearth.memory.events import EventMemory
-from hearth.plan_format import plan_to_json, tool_to_json
+from hearth.formats.plan_json import plan_to_json, tool_to_json
+from hearth.guard.flow.spotlighting import INJECTION
+from hearth.learning.demonstration_store import Entry, why_touched
+from hearth.learning.learned_state import State
+from hearth.learning.teaching.harvest import harvest
+from hearth.learning.teaching.quarantine import RELEASED, Quarantine
+from hearth.memory.event_memory import EventMemory
 from hearth.testing import FIXED_NOW
 from hearth.types import Demonstration, Label, Parameter, Plan, Ref, Step, ToolSpec
+from tests.small_world import ENCODER, OPTIONS, TOOLS, lessons, shown
 
 SEND = ToolSpec(
     "send_mail",

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hearth.acting.answer import reword
-from hearth.guard.quoting import INJECTION, Quoting, addition, clean
+from hearth.execution.answer import reword
+from hearth.guard.flow.spotlighting import INJECTION, Quoting, addition, clean
 from hearth.types import Answer, Evidence, Label, StepResult
 
 MAIL = "Rent is due on 3 December. Write to pay@landlord.example or see http://landlord.example/pay."

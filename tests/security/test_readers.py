@@ -11,18 +11,18 @@ from pathlib import Path
 import httpx
 import pytest
 
-from hearth.acting.executor import Executor
 from hearth.config import Host, Network
-from hearth.functions import tool
-from hearth.guard.egress import Egress
+from hearth.execution.executor import Executor
+from hearth.formats.tool_signature import tool
+from hearth.guard.egress.gateway import Egress
 from hearth.guard.monitor import Monitor
-from hearth.guard.policy import Policy
+from hearth.guard.policy.policy import Policy
 from hearth.protocols import CallContext
-from hearth.store import Store
+from hearth.storage.database import Store
+from hearth.storage.trace import Trace
+from hearth.storage.workspace import Folder
 from hearth.testing import FIXED_NOW, FixedApprover, make_call
-from hearth.trace import Trace
 from hearth.types import Plan, Ref, Request, Step, StepResult
-from hearth.workspace import Folder
 
 
 class Handler(BaseHTTPRequestHandler):

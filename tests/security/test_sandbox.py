@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from hearth.errors import NotFound, SandboxError, ToolError
-from hearth.workspace import Folder, KeyedFolder
+from hearth.storage.workspace import Folder, KeyedFolder
 
 SECRET = b"secret of the machine"
 

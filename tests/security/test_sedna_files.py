@@ -15,13 +15,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.small_world import ENCODER, OPTIONS, TOOLS, lessons
 
-from hearth.cloud.sedna_data import read_samples
-from hearth.cloud.sedna_model import Manner, Model, read_model, write_model
 from hearth.errors import HearthError, RequestError, StoreCorruptError, StoreError, StoreVersionError
-from hearth.learn.describing import describe, silent
-from hearth.planning.student import Student
+from hearth.learning.versions.version_report import describe, silent
+from hearth.planning.ranking.ranker import Student
+from hearth_cloud.sedna.sedna_dataset import read_samples
+from hearth_cloud.sedna.sedna_model import Manner, Model, read_model, write_model
+from tests.small_world import ENCODER, OPTIONS, TOOLS, lessons
 
 
 @pytest.fixture(scope="module")

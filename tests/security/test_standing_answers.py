@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from tests.security.test_field_labels import ALLOWED, FIND, REPLY, SPECS, TO_SENDER, Home, card, mail
 
 from hearth.config import OrderedRule
-from hearth.guard.approval import YesApprover
-from hearth.guard.labels import Value
-from hearth.guard.policy import Policy, Rule
-from hearth.store import Store
+from hearth.guard.flow.labels import Value
+from hearth.guard.policy.approval import YesApprover
+from hearth.guard.policy.policy import Policy, Rule
+from hearth.storage.database import Store
+from hearth.storage.workspace import Folder
 from hearth.testing import FIXED_NOW, FixedApprover
 from hearth.types import OWNER, Label, Plan, Ref, Step
-from hearth.workspace import Folder
+from tests.security.test_field_labels import ALLOWED, FIND, REPLY, SPECS, TO_SENDER, Home, card, mail
 
 MALLORY = "mallory@example.net"
 EVENT = (

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.merging_world import PUBLIC, edge
 
 from hearth.errors import StatisticsError
-from hearth.planning.statistics import Statistics
-from hearth.planning.statistics_file import MAGIC, MOST_RAW_BYTES, decode, encode
+from hearth.planning.ranking.statistics.statistics_codec import MAGIC, MOST_RAW_BYTES, decode, encode
+from hearth.planning.ranking.statistics.sufficient_statistics import Statistics
+from tests.merging_world import PUBLIC, edge
 
 GIVEN = edge(1, 12).statistics(PUBLIC)
 WHOLE = encode(GIVEN)

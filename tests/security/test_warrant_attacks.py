@@ -10,15 +10,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pytest
-from tests.warrants import ME, NOW, Seen
 
-from hearth.guard.labels import Value, result_labels
-from hearth.guard.licence import KnownTools
-from hearth.guard.returned import Owner
-from hearth.guard.warrant import Warrant
-from hearth.models.encoder import MiniLMEncoder
+from hearth.guard.capability.intent_grants import KnownTools
+from hearth.guard.capability.record_extraction import Owner
+from hearth.guard.capability.warrant import Warrant
+from hearth.guard.flow.labels import Value, result_labels
+from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.registry import load_tools
 from hearth.types import OWNER, Plain, Request
+from tests.warrants import ME, NOW, Seen
 
 OWNER_OF_HOME = Owner(
     frozenset({ME}),

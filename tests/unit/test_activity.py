@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 
 from hearth.errors import NotFound, RequestError, StoreCorruptError
-from hearth.experts.activity import (
+from hearth.storage.database import Store
+from hearth.testing import check_expert
+from hearth_video.experts.activity import (
     NEUTRAL,
     ActivityExpert,
     Weights,
@@ -21,12 +23,10 @@ from hearth.experts.activity import (
     shipped_weights,
     windows,
 )
-from hearth.experts.senses import Box, Moment, Movement, Pose
-from hearth.footage.activities import Activities, Windowed, confusion, scores, shipped_heads, trained, weights_of
-from hearth.learn.activity_training import drawn_windows
-from hearth.learn.body_model import ACTIVITIES, Camera, camera, fall, movement, subject
-from hearth.store import Store
-from hearth.testing import check_expert
+from hearth_video.experts.expert_values import Box, Moment, Movement, Pose
+from hearth_video.footage.activities import Activities, Windowed, confusion, scores, shipped_heads, trained, weights_of
+from hearth_video.train.activity_train import drawn_windows
+from hearth_video.train.drawn_body import ACTIVITIES, Camera, camera, fall, movement, subject
 
 NOW = dt.datetime(2026, 11, 1, tzinfo=dt.UTC)
 AHEAD = Camera(up=1.4, away=4.0, focal=800, facing=0.6)

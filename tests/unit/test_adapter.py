@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from hearth.errors import MissingExtraError, RequestError, StoreCorruptError
-from hearth.learn.adapter import AdapterOptions, Epoch, Lesson, Trained, lesson_of, reflected, train
-from hearth.models.encoder import MiniLMEncoder
+from hearth.learning.finetune.trainer import AdapterOptions, Epoch, Lesson, Trained, lesson_of, reflected, train
+from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.models.pointer import MODEL_FILE, Pointer, ToolTable
 from hearth.types import Demonstration, Plan, Step, ToolSpec
 
@@ -69,7 +69,7 @@ def trained(
 
 def test_without_torch_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
-    monkeypatch.delitem(sys.modules, "hearth.learn.pointer_training", raising=False)
+    monkeypatch.delitem(sys.modules, "hearth.learning.finetune.pointer_training", raising=False)
     with pytest.raises(MissingExtraError, match=r"pip install 'hearth-agent\[train\]'"):
         train(LESSONS, TOOLS, tmp_path / "a")
 

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from hearth.errors import ConfigError, StoreFullError
-from hearth.learn import adapter_archive
-from hearth.learn.adapter_archive import fingerprint_of, pack, read_packed, unpack
-from hearth.learn.language import LanguageRecord, read_record
-from hearth.learn.samples import LanguageOptions
+from hearth.learning.llm import adapter_archive
+from hearth.learning.llm.adapter_archive import fingerprint_of, pack, read_packed, unpack
+from hearth.learning.llm.distillation import LanguageRecord, read_record
+from hearth.learning.llm.prompts import LanguageOptions
 
 RECORD = LanguageRecord(
     method="lora", base="/home/keeper/models/tiny", base_sha256="b" * 64, data_sha256="d" * 64, ids=("mia-1", "mia-2"),

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from hearth.agent import shipped_demonstrations
-from hearth.learn.buffer import Entry, keep
-from hearth.models.encoder import MiniLMEncoder
-from hearth.planning.again import said_again
-from hearth.planning.recall import OWNERS_WORD, RecallPlanner
+from hearth.learning.demonstration_store import Entry, keep
+from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.planning.adaptation.repeat_planner import said_again
+from hearth.planning.retrieval.recall_planner import OWNERS_WORD, RecallPlanner
 from hearth.registry import load_tools
-from hearth.store import Store
+from hearth.storage.database import Store
 from hearth.types import Argument, Context, Demonstration, Plan, Record, Ref, Refusal, Request, Step, ToolSpec
 
 ZONE = dt.timezone(dt.timedelta(hours=1))

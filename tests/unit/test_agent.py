@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from hearth import tool
-from hearth.acting.executor import MAX_RESUMES
 from hearth.agent import UNDO_KEPT, Agent, make_home, replayed
 from hearth.errors import CancelledError, NotFound
-from hearth.guard.approval import YesApprover
-from hearth.models.scripted import HashEncoder
-from hearth.planning.cascade import Cascade
+from hearth.execution.executor import MAX_RESUMES
+from hearth.guard.policy.approval import YesApprover
+from hearth.models.llm.scripted import HashEncoder
+from hearth.planning.deferral.cascade import Cascade
 from hearth.protocols import CallContext, Tool
 from hearth.testing import FIXED_NOW, ScriptedPlanner
 from hearth.types import Plan, Step
@@ -57,7 +57,7 @@ def opened(home: Path, tools: Iterable[Tool], *names: str, now: dt.datetime = FI
 
 def begin(agent: Agent, *names: str) -> str:
     """A plan of which the first step was begun when the process ended."""
-    from hearth.trace import StartedStep  # beside its one use
+    from hearth.storage.trace import StartedStep  # beside its one use
 
     request = agent.request("go")
     plan = Plan(tuple(Step(name, {}) for name in names), planner="scripted", confidence=1.0)

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from hearth.planning.agreement import Agreements, agrees, comparison
-from hearth.planning.deferring import Outcome
-from hearth.store import Store
+from hearth.planning.deferral.agreement_log import Agreements, agrees, comparison
+from hearth.planning.deferral.thresholds import Outcome
+from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW
 from hearth.types import Parameter, Plan, Ref, Refusal, Request, Step, ToolSpec
 

@@ -13,12 +13,12 @@ import pytest
 from hearth import tool
 from hearth.agent import Agent, make_home
 from hearth.errors import EgressError, PlannerError
-from hearth.functions import FunctionTool
-from hearth.guard.ahead import Foreseen, ShutEgress
-from hearth.guard.approval import YesApprover
-from hearth.guard.labels import Value
-from hearth.models.scripted import HashEncoder
-from hearth.planning.cascade import Cascade
+from hearth.formats.tool_signature import FunctionTool
+from hearth.guard.egress.speculative_reads import Foreseen, ShutEgress
+from hearth.guard.flow.labels import Value
+from hearth.guard.policy.approval import YesApprover
+from hearth.models.llm.scripted import HashEncoder
+from hearth.planning.deferral.cascade import Cascade
 from hearth.protocols import CallContext, Cause, Tool
 from hearth.testing import FIXED_NOW, ScriptedPlanner
 from hearth.types import OWNER, Context, Label, Plan, Ref, Refusal, Request, Step, ToolSpec

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from hearth.config import parse_settings
 from hearth.errors import ConfigError, NotFound, ToolError
 from hearth.protocols import Message, Observation, Reading, Thing
-from hearth.sensors import homeassistant, recording
-from hearth.sensors.announced import COMPONENTS
-from hearth.sensors.homeassistant import HomeAssistant
-from hearth.sensors.recording import Recorder, sentence
-from hearth.sensors.settings import configured
-from hearth.sensors.twins import Named, Twins
 from hearth.testing import FIXED_NOW, InMemoryMemory
+from hearth_home import home_assistant, sensor_memory
+from hearth_home.device_twins import Named, Twins
+from hearth_home.discovery_messages import COMPONENTS
+from hearth_home.home_assistant import HomeAssistant
+from hearth_home.mqtt_settings import configured
+from hearth_home.sensor_memory import Recorder, sentence
 
 
 def said(topic: str, payload: object) -> Message:
@@ -277,14 +277,14 @@ def test_things_of_one_device_share_a_topic() -> None:
 
 
 def test_a_flood_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(homeassistant, "MAX_THINGS", 5)
-    monkeypatch.setattr(homeassistant, "MAX_TOPICS", 3)
+    monkeypatch.setattr(home_assistant, "MAX_THINGS", 5)
+    monkeypatch.setattr(home_assistant, "MAX_TOPICS", 3)
     sensor = HomeAssistant()
     for k in range(200):
         announced("light", {"cmd_t": f"l/{k}/set", "stat_t": f"l/{k}"}, f"l{k}", sensor)
     assert len(sensor.things) == 5
     assert len(sensor.topics()) == 5, "two for announcements, three for states"
-    assert len(sensor.refused) == homeassistant.N_REFUSED_KEPT
+    assert len(sensor.refused) == home_assistant.N_REFUSED_KEPT
     assert sensor.take(Message("l/0", b"x" * 8_001), FIXED_NOW) == ()
 
 
@@ -419,7 +419,7 @@ def test_what_the_broker_kept_and_what_is_no_reading_is_not_remembered() -> None
 
 
 def test_a_day_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recording, "MAX_PER_DAY", 3)
+    monkeypatch.setattr(sensor_memory, "MAX_PER_DAY", 3)
     memory = InMemoryMemory()
     recorder = Recorder(memory)
     for k in range(10):

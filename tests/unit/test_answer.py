@@ -7,8 +7,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from hearth.acting.answer import compose, fill, human, listed, reword, said_duration, say
-from hearth.models.scripted import ScriptedModel
+from hearth.execution.answer import compose, fill, human, listed, reword, said_duration, say
+from hearth.models.llm.scripted import ScriptedModel
 from hearth.types import Answer, Evidence, Offer, Plain, Plan, Ref, Refusal, Ruling, Step, StepResult, ToolSpec
 
 ZONE = ZoneInfo("Europe/Berlin")

@@ -8,7 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from hearth.bench.suites.answers import (
+from hearth.errors import RequestError
+from hearth.memory.search.memory_ranking import Period
+from hearth.memory.search.question_answering import MemoryAnswer
+from hearth.models.llm.scripted import HashEncoder
+from hearth_bench.suites.answers_suite import (
     ADVERSARIAL,
     FOREIGN,
     Answered,
@@ -20,7 +24,7 @@ from hearth.bench.suites.answers import (
     read_date,
     with_names,
 )
-from hearth.bench.suites.preferences import (
+from hearth_bench.suites.preferences_suite import (
     ChangedCase,
     choose,
     leaning,
@@ -30,10 +34,6 @@ from hearth.bench.suites.preferences import (
     read_preferences,
     shipped_changes,
 )
-from hearth.errors import RequestError
-from hearth.memory.answering import MemoryAnswer
-from hearth.memory.ranking import Period
-from hearth.models.scripted import HashEncoder
 
 
 def day(year: int, month: int, number: int) -> dt.datetime:

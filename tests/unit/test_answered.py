@@ -7,12 +7,12 @@ from collections.abc import Mapping
 
 import pytest
 
-from hearth import wire
-from hearth.edge.answered import KEPT, N_KEPT, Answered
-from hearth.edge.teaching import CloudTeacher
+from hearth.edge.answers.answer_cache import KEPT, N_KEPT, Answered
+from hearth.edge.cloud_teacher import CloudTeacher
 from hearth.errors import PlannerError
-from hearth.guard.mask import Masker
-from hearth.store import Store
+from hearth.formats import edge_protocol
+from hearth.guard.deidentify.masker import Masker
+from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW
 from hearth.types import Context, Parameter, Plan, Refusal, Request, ToolSpec
 
@@ -28,13 +28,13 @@ class Cloud:
 
     host = "cloud.example"
 
-    def __init__(self, plan: Mapping[str, object] | None, refusal: wire.Refused | None = None) -> None:
+    def __init__(self, plan: Mapping[str, object] | None, refusal: edge_protocol.Refused | None = None) -> None:
         self.asked: list[str] = []
         self._plan, self._refusal = dict(plan) if plan else None, refusal
 
-    def plan(self, asked: wire.PlanAsked, stands_for: Mapping[str, str]) -> wire.PlanGiven:
+    def plan(self, asked: edge_protocol.PlanAsked, stands_for: Mapping[str, str]) -> edge_protocol.PlanGiven:
         self.asked.append(asked.request)
-        return wire.PlanGiven(id=asked.id, plan=self._plan, refusal=self._refusal, confidence=0.9, n_tokens=7)
+        return edge_protocol.PlanGiven(id=asked.id, plan=self._plan, refusal=self._refusal, confidence=0.9, n_tokens=7)
 
     def close(self) -> None:
         """Nothing is held."""
@@ -96,7 +96,7 @@ def test_an_answer_with_a_moment_of_its_own_is_not_kept(
 
 @pytest.mark.parametrize(("kind", "n_asked"), [("out_of_scope", 1), ("needs", 2), ("unreadable", 2)])
 def test_of_refusals_only_that_no_tool_serves_it_is_kept(store: Store, kind: str, n_asked: int) -> None:
-    cloud = Cloud(None, wire.Refused(kind=kind, reason="I cannot"))  # type: ignore[arg-type]
+    cloud = Cloud(None, edge_protocol.Refused(kind=kind, reason="I cannot"))  # type: ignore[arg-type]
     one = teacher(cloud, store)
     ask(one, "fly")
     ask(one, "fly")
@@ -137,13 +137,13 @@ def test_forgetting_anything_empties_the_record(store: Store) -> None:
     assert store.query("SELECT * FROM cloud_answer") == []
 
 
-def _asked(text: str) -> wire.PlanAsked:
-    return wire.PlanAsked(id="q", request=text, now=FIXED_NOW, tools=(), tools_sha256="0" * 64)
+def _asked(text: str) -> edge_protocol.PlanAsked:
+    return edge_protocol.PlanAsked(id="q", request=text, now=FIXED_NOW, tools=(), tools_sha256="0" * 64)
 
 
 @pytest.fixture
 def full(store: Store) -> Answered:
-    given = wire.PlanGiven(id="q", plan=CALL)
+    given = edge_protocol.PlanGiven(id="q", plan=CALL)
     answered = Answered(store, "cloud.example")
     with store.transaction() as cursor:
         cursor.executemany(
@@ -157,14 +157,14 @@ def full(store: Store) -> Answered:
 
 
 def test_the_oldest_answers_make_room(full: Answered, store: Store) -> None:
-    full.keep(_asked("one more"), wire.PlanGiven(id="q", plan=CALL), FIXED_NOW)
+    full.keep(_asked("one more"), edge_protocol.PlanGiven(id="q", plan=CALL), FIXED_NOW)
     assert store.query("SELECT COUNT(*) AS n FROM cloud_answer")[0]["n"] == N_KEPT
     assert full.find(_asked("one more"), FIXED_NOW) is not None
 
 
 def test_another_clouds_answers_and_unreadable_ones_are_not_taken(store: Store) -> None:
     answered = Answered(store, "cloud.example")
-    answered.keep(_asked("call"), wire.PlanGiven(id="q", plan=CALL), FIXED_NOW)
+    answered.keep(_asked("call"), edge_protocol.PlanGiven(id="q", plan=CALL), FIXED_NOW)
     assert Answered(store, "other.example").find(_asked("call"), FIXED_NOW) is None
     with store.transaction() as cursor:
         cursor.execute("UPDATE cloud_answer SET answer = X'00'")

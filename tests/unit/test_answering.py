@@ -10,7 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hearth.memory.answering import (
+from hearth.memory.event_memory import EventMemory, Found, NewEvent
+from hearth.memory.facts.fact_store import FactStore, NewFact
+from hearth.memory.search.answer_spans import LOOKED_AT, candidates, spans_for, to_owner
+from hearth.memory.search.memory_ranking import Period
+from hearth.memory.search.question_answering import (
     Chances,
     ago,
     answer_from,
@@ -20,15 +24,11 @@ from hearth.memory.answering import (
     signs_of_evidence,
     telling_sentence,
 )
-from hearth.memory.events import EventMemory, Found, NewEvent
-from hearth.memory.facts import FactStore, NewFact
-from hearth.memory.ranking import Period
-from hearth.memory.recollection import Recollection
-from hearth.memory.spans import LOOKED_AT, candidates, spans_for, to_owner
-from hearth.memory.superseding import latest_first
-from hearth.models.scripted import HashEncoder
-from hearth.planning.times_named import times_named
-from hearth.store import Store
+from hearth.memory.search.recency import latest_first
+from hearth.memory.search.recollection import Recollection
+from hearth.memory.search.time_mentions import times_named
+from hearth.models.llm.scripted import HashEncoder
+from hearth.storage.database import Store
 
 NOW = dt.datetime(2023, 6, 1, 12, tzinfo=dt.UTC)
 

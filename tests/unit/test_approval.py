@@ -6,8 +6,9 @@ import io
 
 import pytest
 
-from hearth.guard.address_book import KnownAddresses
-from hearth.guard.approval import (
+from hearth.guard.flow.labels import Value
+from hearth.guard.flow.trusted_contacts import KnownAddresses
+from hearth.guard.policy.approval import (
     PROMPT,
     UNFORESEEN,
     RefusingApprover,
@@ -18,8 +19,7 @@ from hearth.guard.approval import (
     quoted,
     source_words,
 )
-from hearth.guard.labels import Value
-from hearth.guard.policy import Policy, Rule
+from hearth.guard.policy.policy import Policy, Rule
 from hearth.types import Label, Parameter, Plan, Ref, Ruling, Step, ToolSpec
 
 TOOLS = {

@@ -11,13 +11,13 @@ import pyrage
 import pytest
 
 from hearth.errors import NotFound, RequestError, StoreCorruptError, StoreFullError
-from hearth.memory import archive
-from hearth.memory.archive import Lock, backup, new_key, restore
 from hearth.memory.blobs import Blobs
-from hearth.memory.events import EventMemory, NewEvent
-from hearth.memory.facts import FactStore, NewFact
-from hearth.memory.lines import exported, imported
-from hearth.store import Store
+from hearth.memory.event_memory import EventMemory, NewEvent
+from hearth.memory.facts.fact_store import FactStore, NewFact
+from hearth.memory.transfer import backup as archive
+from hearth.memory.transfer.backup import Lock, backup, new_key, restore
+from hearth.memory.transfer.jsonl import exported, imported
+from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW
 from hearth.types import OWNER
 

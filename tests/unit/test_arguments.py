@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hearth.bench.arguments import GoldCall, argument_scores, is_value_right, taskbench_argument_f1
 from hearth.types import Argument, Parameter, Ref, Step, ToolSpec
+from hearth_bench.metrics.argument_f1 import GoldCall, argument_scores, is_value_right, taskbench_argument_f1
 
 TOOLS = {
     "book": ToolSpec(

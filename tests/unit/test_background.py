@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hearth.experts.background import Background, Change
-from hearth.experts.senses import Box, Pixels
+from hearth_video.experts.background_subtraction import Background, Change
+from hearth_video.experts.expert_values import Box, Pixels
 
 pytest.importorskip("cv2", reason="the extra 'video' is not installed: make test-video")
 

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from hearth import __version__
-from hearth.bench.pictures import continual_png
-from hearth.bench.progress import Progress
-from hearth.bench.record import Stopwatch, check_writable, commit, origin, write_bytes, write_json
-from hearth.bench.tables import continual_lines, planning_lines
+from hearth.cli.progress import Progress
 from hearth.errors import RequestError, StoreError
+from hearth.formats.run_record import Stopwatch, check_writable, commit, origin, write_bytes, write_json
+from hearth_bench.report.result_figures import continual_png
+from hearth_bench.report.text_tables import continual_lines, planning_lines
 
 
 def test_origin_says_where_a_result_was_made() -> None:

@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hearth import cli
-from hearth.bench.comparing import Difference, compare_runs, paired_interval
-from hearth.bench.report import (
+from hearth.errors import RequestError
+from hearth_bench.report.html_report import (
     confused_tools,
     leaderboard_csv,
     markdown,
@@ -27,9 +27,9 @@ from hearth.bench.report import (
     tool_confusion,
     write_report,
 )
-from hearth.bench.report_pictures import NOTHING
-from hearth.bench.runs import Run, judged, read_run
-from hearth.errors import RequestError
+from hearth_bench.report.report_figures import NOTHING
+from hearth_bench.report.run_comparison import Difference, compare_runs, paired_interval
+from hearth_bench.report.runs import Run, judged, read_run
 
 EVIL = "<script>alert(1)</script> | `x` ![p](http://e.org/p.png)"
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from hearth.errors import PlannerError
-from hearth.planning.agreement import Agreements, comparison
-from hearth.planning.cascade import Cascade
-from hearth.store import Store
+from hearth.planning.deferral.agreement_log import Agreements, comparison
+from hearth.planning.deferral.cascade import Cascade
+from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW
 from hearth.types import Context, Offer, Plan, Refusal, Request, Step, ToolSpec
 

@@ -16,7 +16,7 @@ from hearth.errors import (
     UnknownTool,
     WrongType,
 )
-from hearth.planning.check import MAX_DEPTH, MAX_STEPS, check_plan, faults, fits, reference_type
+from hearth.formats.plan_validation import MAX_DEPTH, MAX_STEPS, check_plan, faults, fits, reference_type
 from hearth.types import Argument, Parameter, Plan, Ref, Step, ToolSpec
 
 TOOLS = {

@@ -10,9 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hearth.errors import PlanError, PlannerError
-from hearth.models.scripted import HashEncoder, ScriptedModel
-from hearth.planning.compact import NONE, CompactPlanner, plan_grammar, plan_line, plan_messages, planner_of, read_line
-from hearth.planning.language import LanguagePlanner
+from hearth.models.llm.scripted import HashEncoder, ScriptedModel
+from hearth.planning.llm.json_planner import LanguagePlanner
+from hearth.planning.llm.line_planner import (
+    NONE,
+    CompactPlanner,
+    plan_grammar,
+    plan_line,
+    plan_messages,
+    planner_of,
+    read_line,
+)
 from hearth.protocols import Written
 from hearth.types import Argument, Context, Parameter, Plan, Ref, Refusal, Request, Step, ToolSpec
 

@@ -10,10 +10,10 @@ import pytest
 
 from hearth.config import LanguageModelSettings
 from hearth.errors import ConfigError, MissingExtraError
-from hearth.models.configured import ADAPTERS, open_language_model
-from hearth.models.huggingface import HuggingFaceModel, current_adapter
-from hearth.models.llamacpp import LlamaCppModel
-from hearth.models.remote import RemoteModel
+from hearth.models.llm.from_settings import ADAPTERS, open_language_model
+from hearth.models.llm.huggingface import HuggingFaceModel, current_adapter
+from hearth.models.llm.llamacpp import LlamaCppModel
+from hearth.models.llm.openai_endpoint import RemoteModel
 from hearth.testing import ClosedEgress
 
 

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from hearth.errors import PlannerError
-from hearth.models.scripted import HashEncoder, ScriptedModel
-from hearth.planning.compact import planner_of
-from hearth.planning.consistency import DISPUTED, UNANIMOUS, ConsistentPlanner
-from hearth.planning.language import LanguagePlanner
+from hearth.models.llm.scripted import HashEncoder, ScriptedModel
+from hearth.planning.llm.json_planner import LanguagePlanner
+from hearth.planning.llm.line_planner import planner_of
+from hearth.planning.llm.self_consistency import DISPUTED, UNANIMOUS, ConsistentPlanner
 from hearth.testing import FIXED_NOW
 from hearth.types import Context, Parameter, Plan, Refusal, Request, Step, ToolSpec
 

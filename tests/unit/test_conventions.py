@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from hearth.planning.conventions import Conventions
-from hearth.planning.phrases import is_fixed
-from hearth.planning.recall import RecallPlanner
-from hearth.planning.templates import template_of
+from hearth.planning.adaptation.macro_phrases import is_fixed
+from hearth.planning.adaptation.owner_macros import Conventions
+from hearth.planning.adaptation.templates import template_of
+from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.registry import load_tools
-from hearth.store import Store
+from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW
 from hearth.types import Argument, Context, Demonstration, Plan, Ref, Request, Step
 

@@ -18,9 +18,9 @@ SCRIPT = """
     import json, os, shutil, signal, sqlite3, sys
     from pathlib import Path
 
-    from hearth.sandbox import TEMPORARY_PREFIX
-    from hearth.store import Store
-    from hearth.workspace import Folder
+    from hearth.storage.sandbox import TEMPORARY_PREFIX
+    from hearth.storage.database import Store
+    from hearth.storage.workspace import Folder
 
     scenario, home = sys.argv[1], Path(sys.argv[2])
     LARGE = bytes(range(256)) * 2048

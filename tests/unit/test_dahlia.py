@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hearth.bench.dahlia import (
+from hearth.errors import RequestError
+from hearth_video.dahlia import (
     ACTIVITIES,
     FRAMES_PER_S,
     Dahlia,
@@ -22,9 +23,8 @@ from hearth.bench.dahlia import (
     train,
     write_sample,
 )
-from hearth.errors import RequestError
-from hearth.experts.activity import NEUTRAL
-from hearth.experts.senses import Activity
+from hearth_video.experts.activity import NEUTRAL
+from hearth_video.experts.expert_values import Activity
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from hearth.bench.datasets import (
+from hearth.errors import RequestError
+from hearth.formats.plan_json import plan_from_json, read_graph
+from hearth.types import ToolSpec
+from hearth_bench.data.datasets import (
     PlanData,
     composition_split,
     domain_rounds,
@@ -19,9 +22,6 @@ from hearth.bench.datasets import (
     read_tool_file,
     tool_split,
 )
-from hearth.errors import RequestError
-from hearth.plan_format import plan_from_json, read_graph
-from hearth.types import ToolSpec
 
 TOOLS = {name: ToolSpec(name, name, domain=domain) for name, domain in (("a", "x"), ("b", "y"), ("c", "x"), ("d", "y"))}
 

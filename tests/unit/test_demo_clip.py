@@ -11,11 +11,11 @@ from typing import Any, cast
 import pytest
 
 from hearth.config import Settings
-from hearth.demo import clip
-from hearth.demo.clip import DURATION_S, compose_clip, portraits
-from hearth.demo.filming import add_video
 from hearth.errors import MissingExtraError
 from hearth.testing import FIXED_NOW
+from hearth_video.demo import composed_clip
+from hearth_video.demo.composed_clip import DURATION_S, compose_clip, portraits
+from hearth_video.demo.demo_footage import add_video
 
 needs_extra = pytest.mark.skipif(
     importlib.util.find_spec("av") is None or importlib.util.find_spec("skimage") is None,
@@ -24,7 +24,7 @@ needs_extra = pytest.mark.skipif(
 
 
 def test_the_truth_lies_within_the_clip() -> None:
-    found = [clip._seen(walk, 190) for walk in clip._SCRIPT]
+    found = [composed_clip._seen(walk, 190) for walk in composed_clip._SCRIPT]
     assert {one.name for one in found} == {"Eileen", "Grace"}
     assert all(0 < one.start_s < one.end_s < DURATION_S for one in found)
 
@@ -35,7 +35,7 @@ def test_without_the_extra_video_is_left_out_and_how_to_have_it_is_said(
     def missing(*_: object) -> Path:
         raise MissingExtraError("the demo home's video", "pip install this")
 
-    monkeypatch.setattr(clip, "carried_file", missing)
+    monkeypatch.setattr(composed_clip, "carried_file", missing)
     with pytest.raises(MissingExtraError, match="pip install"):
         compose_clip(tmp_path)
 
@@ -47,8 +47,8 @@ def test_without_the_extra_video_is_left_out_and_how_to_have_it_is_said(
 
 @needs_extra
 def test_it_is_composed_with_its_truth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clip, "DURATION_S", 6)
-    monkeypatch.setattr(clip, "_SCRIPT", clip._SCRIPT[:1])
+    monkeypatch.setattr(composed_clip, "DURATION_S", 6)
+    monkeypatch.setattr(composed_clip, "_SCRIPT", composed_clip._SCRIPT[:1])
     made = compose_clip(tmp_path)
     assert made.path.stat().st_size > 10_000
     truth = json.loads((tmp_path / "clip.json").read_text())

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from hearth.plan_format import read_demonstrations
-from hearth.planning.check import faults
-from hearth.planning.lessons import Constant, explain, flat
+from hearth.formats.plan_json import read_demonstrations
+from hearth.formats.plan_validation import faults
+from hearth.planning.arguments.alignment import Constant, explain, flat
 from hearth.registry import load_tools
 from hearth.types import Argument, Demonstration, Ref, ToolSpec
 

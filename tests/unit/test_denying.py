@@ -7,9 +7,9 @@ import datetime as dt
 import pytest
 
 from hearth.agent import shipped_demonstrations
-from hearth.models.encoder import MiniLMEncoder
-from hearth.planning.denying import forbids, with_denials
-from hearth.planning.recall import OWNERS_WORD, RecallPlanner
+from hearth.language.acts.negation import forbids, with_denials
+from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.planning.retrieval.recall_planner import OWNERS_WORD, RecallPlanner
 from hearth.registry import load_tools
 from hearth.types import Context, Demonstration, Plan, Ref, Refusal, Request, Step
 

@@ -23,8 +23,8 @@ import yaml
 
 from hearth import __version__
 from hearth.cli.root import hearth
-from hearth.cloud.settings import parse_cloud_settings
-from hearth.sensors import twins
+from hearth_cloud.cloud_settings import parse_cloud_settings
+from hearth_home import device_twins
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
@@ -234,15 +234,15 @@ def test_devices_are_twins_that_hearth_knows() -> None:
     devices = [document for _, document in DOCUMENTS if document["kind"] == "Device"]
     assert devices
     for device in devices:
-        assert twins.DEVICE.fullmatch(f"{device['metadata']['namespace']}/{device['metadata']['name']}")
+        assert device_twins.DEVICE.fullmatch(f"{device['metadata']['namespace']}/{device['metadata']['name']}")
         known = {p["name"]: p for p in models[device["spec"]["deviceModelRef"]["name"]]["spec"]["properties"]}
         for one in device["spec"]["properties"]:
             model = known[one["name"]]
             assert model["accessMode"] == "ReadWrite" or "desired" not in one
-            assert len(one.get("desired", {}).get("value", "").encode()) <= twins.MAX_VALUE_BYTES
+            assert len(one.get("desired", {}).get("value", "").encode()) <= device_twins.MAX_VALUE_BYTES
             assert one["reportToCloud"] is False
             if model["accessMode"] == "ReadWrite":
-                assert one["name"] in twins.NAMES
+                assert one["name"] in device_twins.NAMES
 
 
 def test_rules_join_end_points_that_are_there() -> None:
@@ -534,8 +534,8 @@ def test_the_key_is_read_as_the_cluster_mounts_it(
     mode: int, mine: bool, is_fine: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A secret of Kubernetes belongs to root and is read by the pod's group; one's own key by nobody else."""
-    from hearth.cloud import signing
     from hearth.errors import ConfigError
+    from hearth_cloud.statistics import signing
 
     deployment = next(d for _, d in DOCUMENTS if d["metadata"]["name"] == "hearth-cloud" and d["kind"] == "Deployment")
     (volume,) = [v for v in deployment["spec"]["template"]["spec"]["volumes"] if "secret" in v]

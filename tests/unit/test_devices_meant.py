@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hearth.testing import make_call
-from hearth.tools.devices import Devices
+from hearth_home.tools.devices import Devices
 
 HOME = {
     "device": [

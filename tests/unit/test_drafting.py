@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import pytest
 
-from hearth.models.scripted import HashEncoder
-from hearth.planning.drafting import Drafter, listed_share
-from hearth.planning.reading import ReadingOptions
-from hearth.planning.student import Candidate, Ranking, Student, StudentOptions
+from hearth.models.llm.scripted import HashEncoder
+from hearth.planning.plan_drafting import Drafter, listed_share
+from hearth.planning.ranking.features import ReadingOptions
+from hearth.planning.ranking.ranker import Candidate, Ranking, Student, StudentOptions
 from hearth.types import Argument, Context, Demonstration, Parameter, Plan, Ref, Step, ToolSpec
 
 OPTIONS = StudentOptions(reading=ReadingOptions(n_random=120, n_words=64, n_clause=64), n_fit=60)

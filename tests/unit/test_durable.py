@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hearth.durable import replacing
+from hearth.atomic_files import replacing
 from hearth.errors import StoreError, StoreFullError
 
 

@@ -11,14 +11,14 @@ from typing import Any
 import httpx
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from tests.small_cloud import AWAY, LOST, TOKEN, URL, DoorTo, SmallCloud
 
-from hearth.edge import joining
-from hearth.edge.fetching import MAX_BYTES, Taken, TakenKind, fetch, folder, taken
-from hearth.edge.link import Link
+from hearth.edge import enrolment
+from hearth.edge.artifact_fetch import MAX_BYTES, Taken, TakenKind, fetch, folder, taken
+from hearth.edge.cloud_link import Link
 from hearth.errors import LinkError, StoreFullError, WireError
-from hearth.store import Store
+from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW
+from tests.small_cloud import AWAY, LOST, TOKEN, URL, DoorTo, SmallCloud
 
 DATA = bytes(range(256)) * 400
 
@@ -50,7 +50,7 @@ class Home:
     def __init__(self, store: Store, path: Path) -> None:
         self.store, self.path = store, path
         self.cloud = SmallCloud()
-        joining.join(store, path, URL, "small", self.cloud.public_key, "edge-1", TOKEN, FIXED_NOW)
+        enrolment.join(store, path, URL, "small", self.cloud.public_key, "edge-1", TOKEN, FIXED_NOW)
 
     def fetch(self, most_bytes: int | None = None, kind: TakenKind = "prior") -> Taken | None:
         link = Link(URL, DoorTo(self.cloud), lambda: TOKEN, "edge-1")

@@ -7,17 +7,17 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.small_cloud import URL, DoorTo, SmallCloud
 
 from hearth.config import Settings, parse_settings
-from hearth.edge import joining
-from hearth.edge.joining import checked_token, checked_url, fingerprint, join, joined, kept_token, leave, name_for
+from hearth.edge import enrolment
+from hearth.edge.cloud_teacher import open_link
+from hearth.edge.enrolment import checked_token, checked_url, fingerprint, join, joined, kept_token, leave, name_for
 from hearth.edge.outbox import put
 from hearth.edge.settings_file import change
-from hearth.edge.teaching import open_link
 from hearth.errors import ConfigError, LinkError, StoreFullError, WireError
-from hearth.store import Store
+from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW
+from tests.small_cloud import URL, DoorTo, SmallCloud
 
 KEY = base64.b64encode(b"k" * 32).decode()
 
@@ -70,14 +70,14 @@ def test_what_is_no_key_is_refused(text: str) -> None:
 # ── What is kept ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def joined_at(store: Store, home: Path, url: str = "https://a.example", key: str = KEY) -> joining.Joined:
+def joined_at(store: Store, home: Path, url: str = "https://a.example", key: str = KEY) -> enrolment.Joined:
     return join(store, home, url, "A", key, name_for(store, home, url, key), "token-1", FIXED_NOW)
 
 
 def test_a_token_is_for_the_owner_alone_and_nowhere_else(store: Store, home: Path) -> None:
     assert joined(store, home) is None
     found = joined_at(store, home)
-    path = joining.token_file(home)
+    path = enrolment.token_file(home)
     assert path.stat().st_mode & 0o777 == 0o600
     assert kept_token(store, home)() == "token-1"
     store.erase_traces()
@@ -88,7 +88,7 @@ def test_a_token_is_for_the_owner_alone_and_nowhere_else(store: Store, home: Pat
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o666])
 def test_a_token_that_others_can_read_is_not_used(store: Store, home: Path, mode: int) -> None:
     joined_at(store, home)
-    joining.token_file(home).chmod(mode)
+    enrolment.token_file(home).chmod(mode)
     with pytest.raises(ConfigError, match=r"others can read.*nothing was sent.*chmod 600") as caught:
         kept_token(store, home)()
     assert "token-1" not in str(caught.value)
@@ -96,7 +96,7 @@ def test_a_token_that_others_can_read_is_not_used(store: Store, home: Path, mode
 
 def test_without_its_token_a_home_says_what_to_do(store: Store, home: Path) -> None:
     joined_at(store, home)
-    joining.token_file(home).unlink()
+    enrolment.token_file(home).unlink()
     with pytest.raises(ConfigError, match="join again with `hearth edge join`"):
         kept_token(store, home)()
 
@@ -113,7 +113,7 @@ def killed(monkeypatch: pytest.MonkeyPatch, store: Store, home: Path, where: str
 
     name = name_for(store, home, url, KEY)
     with monkeypatch.context() as patch:
-        patch.setattr(joining, {"before": "_machine", "after": "_into_place"}[where], kill)
+        patch.setattr(enrolment, {"before": "_machine", "after": "_into_place"}[where], kill)
         with pytest.raises(KilledError):
             join(store, home, url, "B", KEY, name, token, FIXED_NOW)
 
@@ -129,13 +129,13 @@ def test_killed_while_joining_one_cloud_is_joined_with_its_own_token(
     found = joined(store, home)
     if where == "before" and is_first:
         assert found is None
-        assert not joining.token_file(home).exists()
+        assert not enrolment.token_file(home).exists()
     else:
         assert found is not None
         says = {"before": (URL, "token-1"), "after": ("https://b.example", "token-2")}[where]
         assert (found.url, kept_token(store, home)()) == says
-    joining.finish(store, home)
-    assert joining.token_file(home).exists() is (where == "after" or not is_first)
+    enrolment.finish(store, home)
+    assert enrolment.token_file(home).exists() is (where == "after" or not is_first)
     again = join(store, home, "https://b.example", "B", KEY, "edge-9", "token-3", FIXED_NOW)
     assert (joined(store, home), kept_token(store, home)()) == (again, "token-3")
     assert [path.name for path in (home / "edge").iterdir()] == ["token"]
@@ -145,15 +145,15 @@ def test_what_was_left_undone_is_finished_without_anybody_who_sends(
     store: Store, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     killed(monkeypatch, store, home, "after", URL, "token-2")
-    assert not joining.token_file(home).exists()
-    joining.finish(store, home)
-    assert joining.token_file(home).read_text() == "token-2\n"
+    assert not enrolment.token_file(home).exists()
+    enrolment.finish(store, home)
+    assert enrolment.token_file(home).read_text() == "token-2\n"
 
 
 def test_the_token_of_another_cloud_is_not_sent(store: Store, home: Path) -> None:
     cloud = SmallCloud()
     joined_at(store, home, URL)
-    joining.token_file(home).write_text("token-of-another\n")
+    enrolment.token_file(home).write_text("token-of-another\n")
     link = open_link(store, home, Settings(), DoorTo(cloud))
     assert link is not None
     with (
@@ -214,7 +214,7 @@ def test_a_home_that_lies_elsewhere_has_another_name(tmp_path: Path, monkeypatch
         assert copied.instance != first.instance
         assert joined(store, elsewhere) == copied, "and keeps that one"
         (tmp_path / "machine").write_text("another machine")
-        monkeypatch.setattr(joining, "_MACHINE_FILE", tmp_path / "machine")
+        monkeypatch.setattr(enrolment, "_MACHINE_FILE", tmp_path / "machine")
         again = joined(store, elsewhere)
         assert again is not None
         assert again.instance != copied.instance
@@ -239,7 +239,7 @@ def test_leaving_forgets_everything(store: Store, home: Path) -> None:
     assert leave(store, home) == 1
     assert not store.query("SELECT 1 FROM cloud_answer")
     assert joined(store, home) is None
-    assert not joining.token_file(home).exists()
+    assert not enrolment.token_file(home).exists()
     assert not store.query("SELECT 1 FROM outbox")
     assert leave(store, home) == 0
 

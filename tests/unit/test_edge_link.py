@@ -10,15 +10,15 @@ import threading
 
 import httpx
 import pytest
-from tests.small_cloud import AWAY, LOST, TOKEN, URL, DoorTo, SmallCloud, problem
 
-from hearth import wire
 from hearth.config import Network
-from hearth.edge.link import MAX_ANSWER_BYTES, Link, _moment
+from hearth.edge.cloud_link import MAX_ANSWER_BYTES, Link, _moment
 from hearth.errors import LinkError
-from hearth.guard.egress import Egress
-from hearth.store import Store
+from hearth.formats import edge_protocol
+from hearth.guard.egress.gateway import Egress
+from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW, ClosedEgress
+from tests.small_cloud import AWAY, LOST, TOKEN, URL, DoorTo, SmallCloud, problem
 
 HTML = {"content-type": "text/html; charset=utf-8"}
 JSON = {"content-type": "application/json"}
@@ -28,11 +28,11 @@ def token() -> str:
     return TOKEN
 
 
-def link_to(cloud: SmallCloud, versions: tuple[int, int] = (wire.OLDEST, wire.VERSION)) -> Link:
+def link_to(cloud: SmallCloud, versions: tuple[int, int] = (edge_protocol.OLDEST, edge_protocol.VERSION)) -> Link:
     return Link(URL, DoorTo(cloud), token, "edge-1", versions=versions)
 
 
-def send(link: Link) -> wire.Receipt:
+def send(link: Link) -> edge_protocol.Receipt:
     body = {"id": "b-1", "demonstrations": [{"id": "d-1", "user_request": "water the plants"}]}
     return link.give("/v1/demonstrations", "b-1", json.dumps(body).encode())
 
@@ -98,7 +98,7 @@ def test_a_wrong_answer_is_said(fault: httpx.Response | str, code: str, said: st
 )
 def test_when_it_may_be_tried_again(headers: dict[str, str], body: float | None, wait_s: float | None) -> None:
     cloud = SmallCloud()
-    said = wire.Problem(code="rate", detail="", retry_after_s=body).model_dump_json().encode()
+    said = edge_protocol.Problem(code="rate", detail="", retry_after_s=body).model_dump_json().encode()
     cloud.faults = [httpx.Response(429, content=said, headers={**JSON, **headers})]
     with pytest.raises(LinkError) as caught:
         send(link_to(cloud))

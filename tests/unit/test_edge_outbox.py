@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hearth.edge import joining
+from hearth.edge import enrolment
 from hearth.edge.outbox import (
     LONGEST_WAIT_S,
     Outbox,
@@ -23,13 +23,13 @@ from hearth.edge.outbox import (
     stable_id,
     trim,
 )
-from hearth.edge.sharing import Kept, Shareable, Sharer, _masked
+from hearth.edge.share_policy import Kept, Shareable, Sharer, _masked
 from hearth.errors import StoreFullError
-from hearth.guard.mask import Masker
-from hearth.guard.owner_names import OwnerNames, OwnName
-from hearth.learn import buffer as rows
-from hearth.learn.buffer import Entry
-from hearth.store import Store
+from hearth.guard.deidentify.contact_names import OwnerNames, OwnName
+from hearth.guard.deidentify.masker import Masker
+from hearth.learning import demonstration_store as rows
+from hearth.learning.demonstration_store import Entry
+from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW
 from hearth.types import Demonstration, Label, Parameter, Plan, Ref, Step, ToolSpec
 
@@ -56,7 +56,7 @@ TOOLS = {
 
 @pytest.fixture
 def box(store: Store, home: Path) -> Outbox:
-    joining.join(store, home, "https://a.example", "A", KEY, "edge-1", "token-1", FIXED_NOW)
+    enrolment.join(store, home, "https://a.example", "A", KEY, "edge-1", "token-1", FIXED_NOW)
     return Outbox(store, lambda: FIXED_NOW)
 
 
@@ -109,7 +109,7 @@ def test_learnt_again_word_for_word_it_is_noted_once(store: Store, box: Outbox) 
 
 def test_those_from_before_joining_are_noted_when_it_is_joined(store: Store, home: Path) -> None:
     learn(store, entry("owner:1"), entry("owner:2"), entry("t:1", source="teacher"), entry("s:1", source="shipped"))
-    joining.join(store, home, "https://a.example", "A", KEY, "edge-1", "token-1", FIXED_NOW)
+    enrolment.join(store, home, "https://a.example", "A", KEY, "edge-1", "token-1", FIXED_NOW)
     with store.transaction() as cursor:
         note_all_demonstrations(cursor, FIXED_NOW)
     assert waiting(Outbox(store, lambda: FIXED_NOW)) == ["owner:1", "owner:2"]
@@ -119,7 +119,7 @@ def test_what_waited_for_one_cloud_waits_once_for_the_next(store: Store, box: Ou
     learn(store, entry("owner:1"), entry("owner:2"))
     (first, _) = box.head("demonstration", 9)
     box.fix([replace(first, payload=b"masked for the other")])
-    joining.join(store, home, "https://b.example", "B", KEY, "edge-2", "token-2", FIXED_NOW)
+    enrolment.join(store, home, "https://b.example", "B", KEY, "edge-2", "token-2", FIXED_NOW)
     with store.transaction() as cursor:
         note_all_demonstrations(cursor, FIXED_NOW)
     assert waiting(box) == ["owner:1", "owner:2"]

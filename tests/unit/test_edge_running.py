@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from hearth.edge.running import BUSY, FAULT, Piece, Runner, Times, read_health
+from hearth.edge.scheduler import BUSY, FAULT, Piece, Runner, Times, read_health
 from hearth.errors import ConfigError, StoreError
 
 NOW = dt.datetime(2026, 3, 6, 9, 30, tzinfo=dt.UTC)

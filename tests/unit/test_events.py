@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hearth.errors import NotFound
-from hearth.memory.events import EventMemory
-from hearth.store import Store
+from hearth.memory.event_memory import EventMemory
+from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW
 from hearth.types import OWNER, Label
 

@@ -16,17 +16,17 @@ from typing import Annotated
 
 import pytest
 
-from hearth.acting.executor import Executor
 from hearth.errors import CancelledError, NotFound, StoreFullError, ToolError, ToolTimeout, TransientToolError
-from hearth.functions import FunctionTool, Sink, tool
+from hearth.execution.executor import Executor
+from hearth.formats.tool_signature import FunctionTool, Sink, tool
 from hearth.guard.monitor import Monitor
-from hearth.guard.policy import Policy, Rule
+from hearth.guard.policy.policy import Policy, Rule
 from hearth.protocols import CallContext
-from hearth.store import Store
+from hearth.storage.database import Store
+from hearth.storage.trace import StartedStep, Trace, UnfinishedEpisode
+from hearth.storage.workspace import Folder
 from hearth.testing import FIXED_NOW, FixedApprover, make_call
-from hearth.trace import StartedStep, Trace, UnfinishedEpisode
 from hearth.types import OWNER, Plan, Ref, Request, Ruling, Step, StepResult
-from hearth.workspace import Folder
 
 ALLOW = Ruling("allow", "a test")
 
@@ -509,7 +509,7 @@ def test_ctrl_c_records_every_step_and_comes_out(bench: Bench) -> None:
 def test_what_runs_when_stopped_gets_a_result_of_its_own(
     bench: Bench, step: Step, status: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hearth.acting.executor.MAX_PARALLEL", 4)
+    monkeypatch.setattr("hearth.execution.executor.MAX_PARALLEL", 4)
     for function in (send, write_and_notice, hang):
         monkeypatch.setattr(function, "spec", _with_timeout(function))
     slow = Bench(bench.store.path.parent / "slow", *TOOLS, grace_s=0.1)
@@ -566,7 +566,7 @@ def test_a_hung_tool_does_not_keep_the_process_from_ending(tmp_path: Path) -> No
 import sys, time
 sys.path.insert(0, {str(Path(__file__).parents[2])!r})
 from pathlib import Path
-from hearth.functions import tool
+from hearth.formats.tool_signature import tool
 from hearth.types import Step
 from tests.unit.test_executor import Bench
 

@@ -12,16 +12,16 @@ from typing import Annotated
 
 import pytest
 
-from hearth.acting.executor import Executor
-from hearth.functions import Sink, tool
+from hearth.execution.executor import Executor
+from hearth.formats.tool_signature import Sink, tool
 from hearth.guard.monitor import Monitor
-from hearth.guard.policy import Policy, Rule
+from hearth.guard.policy.policy import Policy, Rule
 from hearth.protocols import CallContext, Reply
-from hearth.store import Store
+from hearth.storage.database import Store
+from hearth.storage.trace import Trace
+from hearth.storage.workspace import Folder
 from hearth.testing import FIXED_NOW, make_call
-from hearth.trace import Trace
 from hearth.types import EmailAddress, Plan, Ref, Request, Ruling, Step, StepResult
-from hearth.workspace import Folder
 
 SENT: list[str] = []
 

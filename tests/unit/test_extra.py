@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from hearth.errors import ConfigError, MissingExtraError
-from hearth.experts.extra import INSTALL_COMMAND, carried_file
-from hearth.experts.person import PersonExpert
+from hearth_video.experts.person_detector import PersonExpert
+from hearth_video.installed import INSTALL_COMMAND, carried_file
 
 
 @pytest.fixture

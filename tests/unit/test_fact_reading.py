@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 
 from hearth.errors import PlannerError
-from hearth.guard.injection import InjectionReader
-from hearth.guard.mask import UnknownStandInError
-from hearth.learn.fact_reading import EVENTS_AT_ONCE, Reading, read_facts
-from hearth.memory.events import EventMemory, NewEvent
-from hearth.memory.facts import ME, Fact, FactStore
-from hearth.memory.grounding import CONFIDENCE, Claim, grounded
-from hearth.memory.inference import Told
-from hearth.memory.predicates import Known, Read
-from hearth.models.encoder import MiniLMEncoder
-from hearth.models.scripted import ScriptedModel
-from hearth.store import Store
+from hearth.guard.deidentify.masker import UnknownStandInError
+from hearth.guard.flow.injection import InjectionReader
+from hearth.learning.llm.llm_fact_extraction import EVENTS_AT_ONCE, Reading, read_facts
+from hearth.memory.event_memory import EventMemory, NewEvent
+from hearth.memory.facts.fact_extraction import Told
+from hearth.memory.facts.fact_store import ME, Fact, FactStore
+from hearth.memory.facts.grounding import CONFIDENCE, Claim, grounded
+from hearth.memory.facts.verb_rules import Known, Read
+from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.models.llm.scripted import ScriptedModel
+from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW
 from hearth.types import OWNER, Label
 
@@ -235,7 +235,7 @@ def test_nothing_is_proposed_twice_nor_what_the_owner_said_no_to(store: Store, f
 
 
 def test_what_ended_is_not_proposed_from_old_words(store: Store, facts: FactStore) -> None:
-    from hearth.memory.facts import NewFact
+    from hearth.memory.facts.fact_store import NewFact
 
     fact = facts.add(NewFact(ME, "lives in", "Ghent"), FIXED_NOW)
     facts.end(fact.id, FIXED_NOW, FIXED_NOW)

@@ -6,7 +6,7 @@ import datetime as dt
 
 import pytest
 
-from hearth.guard.figures import SaidTimes, all_numbers, figures
+from hearth.guard.capability.quantities import SaidTimes, all_numbers, figures
 
 TODAY = dt.date(2026, 11, 18)  # a Wednesday
 

@@ -8,11 +8,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hearth.models.scripted import HashEncoder
-from hearth.models.span_reader import KINDS, Answer
-from hearth.planning.asking import Likeness, fields_of, form, is_yes_or_no, match_text, question, words
-from hearth.planning.filling import Filler
-from hearth.planning.saying import Saying
+from hearth.models.llm.scripted import HashEncoder
+from hearth.models.span_extractor import KINDS, Answer
+from hearth.planning.arguments.schema_filler import Filler
+from hearth.planning.arguments.slot_questions import (
+    Likeness,
+    fields_of,
+    form,
+    is_yes_or_no,
+    match_text,
+    question,
+    words,
+)
+from hearth.planning.arguments.value_extraction import Saying
 from hearth.types import Context, Demonstration, Parameter, Plan, Ref, Step, ToolSpec
 
 NOW = dt.datetime(2026, 11, 20, 9, 30, tzinfo=dt.UTC)

@@ -16,10 +16,22 @@ import pytest
 from click.testing import CliRunner
 
 from hearth.agent import shipped_demonstrations
-from hearth.bench.fleet import Fleet, simulate
-from hearth.bench.fleet_edge import DEVICES, MEASURES, Cloud, Pupil, Texts, blank_heads, judged, taught
-from hearth.bench.fleet_habits import FIRST_DAY, Asked, Habit, Persona, life_of, owner_of, probes_of
-from hearth.bench.fleet_parts import (
+from hearth.errors import MissingExtraError, RequestError
+from hearth.formats.plan_validation import check_plan
+from hearth.models.encoder.sentence_encoder import TokenVectors
+from hearth.planning.ranking.ranker import Student
+from hearth.planning.ranking.statistics.device_profiles import PROFILES
+from hearth.planning.ranking.statistics.statistics_codec import encode
+from hearth.types import Plan, Ref, Step, ToolSpec
+from hearth_bench.cli.fleet_commands import fleet as command
+from hearth_bench.data.q2a_instructions import OWNERS, split_of
+from hearth_bench.fleet.fleet_figures import fleet_html, fleet_png
+from hearth_bench.fleet.fleet_prior import LEAST, Arguments, Founders, Guide, Likely, shape_of, shaped
+from hearth_bench.fleet.fleet_report import Lived, csv_of, lines, summary
+from hearth_bench.fleet.habits import FIRST_DAY, Asked, Habit, Persona, life_of, owner_of, probes_of
+from hearth_bench.fleet.simulated_edge import DEVICES, MEASURES, Cloud, Pupil, Texts, blank_heads, judged, taught
+from hearth_bench.fleet.simulation import Fleet, simulate
+from hearth_bench.fleet.simulation_parts import (
     CHECKPOINTS,
     PROBED,
     WAYS,
@@ -31,18 +43,6 @@ from hearth.bench.fleet_parts import (
     parts_of,
     run_part,
 )
-from hearth.bench.fleet_pictures import fleet_html, fleet_png
-from hearth.bench.fleet_prior import LEAST, Arguments, Founders, Guide, Likely, shape_of, shaped
-from hearth.bench.fleet_report import Lived, csv_of, lines, summary
-from hearth.bench.q2a import OWNERS, split_of
-from hearth.cli.fleet import fleet as command
-from hearth.errors import MissingExtraError, RequestError
-from hearth.models.encoder import TokenVectors
-from hearth.planning.check import check_plan
-from hearth.planning.profiles import PROFILES
-from hearth.planning.statistics_file import encode
-from hearth.planning.student import Student
-from hearth.types import Plan, Ref, Step, ToolSpec
 
 
 class Letters:
@@ -309,7 +309,7 @@ def test_the_same_settings_give_the_same_document_whatever_was_interrupted(
             raise KeyboardInterrupt
         return real(part, *more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("hearth.bench.fleet.run_part", dies)
+    monkeypatch.setattr("hearth_bench.fleet.simulation.run_part", dies)
     with pytest.raises(KeyboardInterrupt):
         simulate(again, Letters())
     assert [path.name for path in again.parts_folder.iterdir()] == ["personal-0000.npz"]
@@ -350,7 +350,7 @@ def test_an_untaught_edge_asks_and_what_it_asked_is_right(made: Fleet) -> None:
 def test_newcomers_begin_with_what_founders_learnt(
     tmp_path: Path, texts_folder: Path, personas: dict[str, Persona], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hearth.bench.fleet_prior.LEAST", 3)
+    monkeypatch.setattr("hearth_bench.fleet.fleet_prior.LEAST", 3)
     made = of(tmp_path / "n", texts_folder, personas, NEWCOMERS)
     simulate(made, Letters())
     merged = Lived(made, "merged")
@@ -426,9 +426,7 @@ def test_bad_options_are_refused(arguments: list[str], says: str) -> None:
 
 
 def test_help_imports_nothing_heavy() -> None:
-    code = (
-        "import sys, hearth.cli.fleet; print([m for m in ('numpy', 'matplotlib', 'hearth.bench') if m in sys.modules])"
-    )
+    code = "import sys, hearth_bench.cli.fleet_commands; print([m for m in ('numpy', 'matplotlib', 'hearth_bench') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
 
 

@@ -14,11 +14,10 @@ import pytest
 
 pytest.importorskip("av", reason="PyAV is not installed: pip install 'hearth-agent[video]'")
 
-from tests.small_video import RED, Walk, is_of, write_video
-
 from hearth.errors import HearthError, NotFound, ToolError
-from hearth.footage import frames as part
-from hearth.footage.frames import frames, probe
+from hearth_video.footage import video_decode as part
+from hearth_video.footage.video_decode import frames, probe
+from tests.small_video import RED, Walk, is_of, write_video
 
 WALK = Walk(RED, 0, 100)
 

@@ -8,20 +8,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from hearth.errors import NotFound
+from hearth.learning.learned_state import State
+from hearth.learning.unlearning import find, forget
+from hearth.memory.event_memory import EventMemory, NewEvent
+from hearth.memory.forgetting import Wanted
+from hearth.memory.retention import Keeper, Retention
+from hearth.types import OWNER
+from hearth_video.footage import indexing
+from hearth_video.footage.footage_retention import PICTURES
+from hearth_video.footage.library import Library
 from tests import small_video as room
 from tests.small_video import GREEN, RED, START, Walk, vector_of
 from tests.small_world import opened
-
-from hearth.errors import NotFound
-from hearth.footage import indexing
-from hearth.footage.letting_go import PICTURES
-from hearth.footage.library import Library
-from hearth.learn.state import State
-from hearth.learn.unlearn import find, forget
-from hearth.memory.events import EventMemory, NewEvent
-from hearth.memory.forget import Wanted
-from hearth.memory.retention import Keeper, Retention
-from hearth.types import OWNER
 
 WALKS = (Walk(RED, 5, 20), Walk(GREEN, 50, 130), Walk(RED, 140, 150))
 NEVER = threading.Event()

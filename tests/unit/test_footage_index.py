@@ -9,20 +9,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests import small_video as room
-from tests.small_video import BLUE, GREEN, RED, START, Walk
 
 from hearth.errors import CancelledError, MissingExtraError, NotFound, ToolError
-from hearth.experts.senses import Activity, Frame, Movement
-from hearth.footage import indexing, letting_go
-from hearth.footage.library import Library
-from hearth.footage.people import People
-from hearth.footage.sightings import name_anew
-from hearth.memory.events import EventMemory, Filter
+from hearth.memory.event_memory import EventMemory, Filter
 from hearth.protocols import Sighting
-from hearth.store import Store
+from hearth.storage.database import Store
+from hearth.storage.trace import label_from_text
 from hearth.testing import ScriptedExpert
-from hearth.trace import label_from_text
+from hearth_video.experts.expert_values import Activity, Frame, Movement
+from hearth_video.footage import footage_retention, indexing
+from hearth_video.footage.library import Library
+from hearth_video.footage.people import People
+from hearth_video.footage.sightings import name_anew
+from tests import small_video as room
+from tests.small_video import BLUE, GREEN, RED, START, Walk
 
 WALKS = (Walk(RED, 5, 20), Walk(GREEN, 50, 130), Walk(RED, 100, 110), Walk(BLUE, 58, 63))
 """The second is in view over two borders of minutes, the last over one."""
@@ -266,7 +266,7 @@ def test_what_is_old_is_let_go_by_its_own_age(home: Library, store: Store) -> No
     counts += " (SELECT count(*) FROM sighting_thumbnail)"
 
     def left(days: int) -> list[bool]:
-        letting_go.let_go(store, room.SETTINGS.video, START + dt.timedelta(days=days))
+        footage_retention.let_go(store, room.SETTINGS.video, START + dt.timedelta(days=days))
         return [n > 0 for n in store.query(counts)[0]]
 
     assert left(29) == [True, True, True]
@@ -298,11 +298,11 @@ def test_what_is_old_is_let_go_once_a_day(home: Library, store: Store) -> None:
 
 def test_a_recording_is_forgotten_with_all_that_was_seen_in_it(home: Library, store: Store, tmp_path: Path) -> None:
     home.people("kitchen", START, at(180), NEVER)
-    pictures = tmp_path / letting_go.PICTURES
+    pictures = tmp_path / footage_retention.PICTURES
     pictures.mkdir(parents=True)
     (pictures / "s1.jpg").write_bytes(b"a picture")
     id = home.kept.all()[0].id
-    assert letting_go.forget_recording(store, EventMemory(store), home.kept, id) == 4
+    assert footage_retention.forget_recording(store, EventMemory(store), home.kept, id) == 4
     for table in ("sighting", "sighting_part", "sighting_face", "sighting_thumbnail", "sighting_activity", "camera"):
         assert store.query(f"SELECT count(*) FROM {table}")[0][0] == 0, table
     assert store.query("SELECT count(*) FROM event")[0][0] == 0
@@ -322,13 +322,13 @@ def test_what_is_forgotten_while_it_is_looked_at_stays_forgotten(
     for n, progress in enumerate(home.looked_at([first, second], NEVER)):
         faults += [progress.fault] if progress.fault else []
         if n == 0 and what == "recording":
-            letting_go.forget_recording(store, EventMemory(store), home.kept, first.id)
+            footage_retention.forget_recording(store, EventMemory(store), home.kept, first.id)
         elif n == 0 and what == "period":
             with store.transaction() as cursor:
-                letting_go.remove(cursor, letting_go.Meant(chunks=((first.number, 1),)))
+                footage_retention.remove(cursor, footage_retention.Meant(chunks=((first.number, 1),)))
         elif n == 0:
             with store.transaction() as cursor:  # the second, who is in view over the border
-                letting_go.remove(cursor, letting_go.Meant(sightings=(2,)))
+                footage_retention.remove(cursor, footage_retention.Meant(sightings=(2,)))
     assert len(home.sightings.between(second, None, None)) == 4  # the rest goes on
     left = [(round(part.start_s), round(part.end_s)) for part in home.sightings.between(first, None, None)]
     if what == "recording":

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from hearth.experts.senses import POSE_POINTS, Box, Pixels, Pose
-from hearth.footage.pictures import draw_sighting, draw_timeline, head_of
 from hearth.protocols import Sighting
 from hearth.testing import FIXED_NOW
+from hearth_video.experts.expert_values import POSE_POINTS, Box, Pixels, Pose
+from hearth_video.footage.still_pictures import draw_sighting, draw_timeline, head_of
 
 WHOLE = Box(100, 40, 180, 340)
 CLOSE = Box(200, 60, 420, 360)

@@ -8,11 +8,11 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
-from tests import small_video as room
 
 from hearth.errors import NotFound, RequestError
-from hearth.footage.recordings import Recordings, start_in_name, start_said
-from hearth.store import Store
+from hearth.storage.database import Store
+from hearth_video.footage.recordings import Recordings, start_in_name, start_said
+from tests import small_video as room
 
 BERLIN = ZoneInfo("Europe/Berlin")
 

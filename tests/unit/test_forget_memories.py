@@ -7,19 +7,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.small_world import opened
-from tests.unit.test_memory_index import WordEncoder
 
 from hearth.errors import NotFound
-from hearth.learn.state import State
-from hearth.learn.unlearn import find, forget
+from hearth.learning.learned_state import State
+from hearth.learning.unlearning import find, forget
 from hearth.memory.blobs import Blobs
-from hearth.memory.events import EventMemory, NewEvent
-from hearth.memory.facts import FactStore, NewFact
-from hearth.memory.forget import Wanted
+from hearth.memory.event_memory import EventMemory, NewEvent
+from hearth.memory.facts.fact_store import FactStore, NewFact
+from hearth.memory.forgetting import Wanted
 from hearth.memory.retention import Keeper, Retention
 from hearth.testing import FIXED_NOW
 from hearth.types import OWNER
+from tests.small_world import opened
+from tests.unit.test_memory_index import WordEncoder
 
 DAY = dt.timedelta(days=1)
 SAID = {

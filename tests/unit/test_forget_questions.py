@@ -7,15 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.small_world import opened, shown
 
-from hearth import cli, wire
+from hearth import cli
 from hearth.edge.outbox import Outbox, put
-from hearth.learn.state import State
-from hearth.learn.unlearn import find, forget
-from hearth.memory.events import EventMemory, NewEvent
+from hearth.formats import edge_protocol
+from hearth.learning.learned_state import State
+from hearth.learning.unlearning import find, forget
+from hearth.memory.event_memory import EventMemory, NewEvent
 from hearth.testing import FIXED_NOW
 from hearth.types import OWNER
+from tests.small_world import opened, shown
 
 
 @pytest.fixture
@@ -23,7 +24,7 @@ def state(tmp_path: Path) -> Iterator[State]:
     with opened(tmp_path / "state") as state:
         with state.store.transaction() as cursor:
             for id, text, name in (("q-1", "tell Person1 about the harbour", "Zorana Quill"), ("q-2", "light on", "")):
-                asked = wire.PlanAsked(id=id, request=text, now=FIXED_NOW, tools=())
+                asked = edge_protocol.PlanAsked(id=id, request=text, now=FIXED_NOW, tools=())
                 values = {"Person1": name} if name else {}
                 put(cursor, "question", id, asked.model_dump_json().encode(), FIXED_NOW, values)
         box = Outbox(state.store, lambda: FIXED_NOW)

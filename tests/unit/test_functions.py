@@ -11,7 +11,7 @@ import pytest
 
 from hearth import CallContext, Sink, Unit, tool
 from hearth.errors import BadResult, RegistryError, WrongType
-from hearth.functions import duration_text, from_plain, parse_duration, to_plain
+from hearth.formats.tool_signature import duration_text, from_plain, parse_duration, to_plain
 from hearth.testing import make_call
 from hearth.types import EmailAddress, FieldOrigin
 

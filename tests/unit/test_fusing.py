@@ -5,12 +5,11 @@ from __future__ import annotations
 import time
 
 import pytest
-from benchmarks.fusion import CASES, as_given, as_right, by_rule, read_cases, score
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hearth.edge import foods
-from hearth.edge.fusing import (
+from hearth.edge.answers import food_ontology
+from hearth.edge.answers.personalise import (
     RULES,
     Eater,
     Fused,
@@ -21,8 +20,9 @@ from hearth.edge.fusing import (
     said_of_cloud,
     said_of_facts,
 )
-from hearth.edge.leaving import outgoing, stated
-from hearth.wire import AnswerGiven, Item
+from hearth.edge.answers.redaction import outgoing, stated
+from hearth.formats.edge_protocol import AnswerGiven, Item
+from hearth_bench.measure.cloud.answer_fusion import CASES, as_given, as_right, by_rule, read_cases, score
 
 FOOD = "what could I cook"
 
@@ -276,11 +276,11 @@ def test_what_no_table_knows_is_warned_of() -> None:
 
 
 def test_the_tables_are_sound() -> None:
-    families = set(foods.FAMILIES)
-    assert {family for listed in foods.DIETS.values() for family in listed} <= families
-    assert {family for listed in foods.USUALLY.values() for family in listed} <= families
-    assert set(foods.CALLED.values()) <= families
-    assert set(foods.CONDITIONS.values()) <= families
+    families = set(food_ontology.FAMILIES)
+    assert {family for listed in food_ontology.DIETS.values() for family in listed} <= families
+    assert {family for listed in food_ontology.USUALLY.values() for family in listed} <= families
+    assert set(food_ontology.CALLED.values()) <= families
+    assert set(food_ontology.CONDITIONS.values()) <= families
 
 
 @pytest.mark.parametrize("text", ["i am allergic to " * 250, "without " * 500, "a is " * 800, "x" * 4000, "a, " * 1300])

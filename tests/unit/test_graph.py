@@ -8,7 +8,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hearth.demo.graph import Drawing, layout
+from hearth.demo.plan_layout import Drawing, layout
 
 
 @st.composite

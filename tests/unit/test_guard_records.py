@@ -6,12 +6,12 @@ import datetime as dt
 
 import pytest
 
-from hearth.guard.address_book import AddressBook, has_lookalike_letters, normalised
-from hearth.guard.provenance import Origin, Provenance, digest_of, records
-from hearth.guard.records import CallCounts
-from hearth.store import Store
+from hearth.guard.flow.provenance import Origin, Provenance, digest_of, records
+from hearth.guard.flow.trusted_contacts import AddressBook, has_lookalike_letters, normalised
+from hearth.guard.guard_state import CallCounts
+from hearth.storage.database import Store
+from hearth.storage.trace import StartedStep, Trace
 from hearth.testing import FIXED_NOW, InMemoryWorkspace
-from hearth.trace import StartedStep, Trace
 from hearth.types import Plain, Request, StepResult
 
 HOUR = dt.timedelta(hours=1)

@@ -1,6 +1,6 @@
 """The guard's own tasks and attacks: what is shipped is sound, and what is wrong is refused with file and line.
 
-Every plan and every attack is run by `python -m hearth.bench.guard_tasks --check`; here a few of each.
+Every plan and every attack is run by `python -m hearth_bench.injection.guard_tasks --check`; here a few of each.
 """
 
 from __future__ import annotations
@@ -14,7 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hearth.bench.guard_tasks import (
+from hearth.errors import RequestError
+from hearth.formats.plan_validation import check_plan
+from hearth.tools.mail.mail import send_mail
+from hearth.types import Ref
+from hearth_bench.injection.guard_tasks import (
     METADATA,
     Attack,
     Check,
@@ -32,11 +36,7 @@ from hearth.bench.guard_tasks import (
     run_unguarded,
     shipped_sha256,
 )
-from hearth.bench.guard_world import NOW, Contact, Event, Mail, Note, owners_files, texts_in, write_records
-from hearth.errors import RequestError
-from hearth.planning.check import check_plan
-from hearth.tools.mail import send_mail
-from hearth.types import Ref
+from hearth_bench.injection.guard_world import NOW, Contact, Event, Mail, Note, owners_files, texts_in, write_records
 
 WORLD: Mapping[str, Any] = {
     "record": "world",

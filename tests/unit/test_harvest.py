@@ -8,13 +8,13 @@ from dataclasses import replace
 
 import pytest
 
-from hearth.guard.quoting import INJECTION
-from hearth.learn.buffer import Buffer
-from hearth.learn.harvest import UNANSWERED, harvest, note, secret_in
-from hearth.learn.teacher import entry_from
-from hearth.store import Store
+from hearth.guard.flow.spotlighting import INJECTION
+from hearth.learning.demonstration_store import Buffer
+from hearth.learning.teaching.harvest import UNANSWERED, harvest, note, secret_in
+from hearth.learning.teaching.teacher import entry_from
+from hearth.storage.database import Store
+from hearth.storage.trace import StartedStep, Trace
 from hearth.testing import FIXED_NOW
-from hearth.trace import StartedStep, Trace
 from hearth.types import (
     Answer,
     Episode,

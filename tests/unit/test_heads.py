@@ -11,10 +11,10 @@ import pytest
 from numpy.typing import NDArray
 
 from hearth.errors import StoreCorruptError, StoreError, StoreFullError, StoreVersionError
-from hearth.models import heads as module
-from hearth.models.features import UNIT, RandomFeatures
-from hearth.models.heads import Heads
-from hearth.models.rounding import N_BITS, packed, rounded, unpacked
+from hearth.models import ridge as module
+from hearth.models.quantize import N_BITS, packed, rounded, unpacked
+from hearth.models.random_features import UNIT, RandomFeatures
+from hearth.models.ridge import Heads
 
 
 def some(n: int = 30, n_features: int = 50, seed: int = 0) -> tuple[NDArray[np.float32], list[dict[str, float]]]:

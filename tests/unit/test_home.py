@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hearth import config
-from hearth.demo.home import ALLOWED, build_demo_home
+from hearth.demo.demo_home import ALLOWED, build_demo_home
 from hearth.errors import ConfigError
 
 BERLIN = ZoneInfo("Europe/Berlin")

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from hearth.bench.case import run_case
-from hearth.bench.ianvs_modules import ClassType, Modules, registered, stand_ins
 from hearth.errors import RegistryError
+from hearth_bench.ianvs.cases.job_case import run_case
+from hearth_bench.ianvs.ianvs_modules import ClassType, Modules, registered, stand_ins
 
 REGISTER = "from sedna.common.class_factory import ClassFactory, ClassType\n@ClassFactory.register(ClassType.GENERAL, alias={!r})\n"
 

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hearth.experts.identity import (
+from hearth_video.experts.expert_values import Box, Face, Frame, Vector
+from hearth_video.experts.identity import (
     UNKNOWN,
     Known,
     alike,
@@ -21,7 +22,6 @@ from hearth.experts.identity import (
     turn,
     verdict,
 )
-from hearth.experts.senses import Box, Face, Frame, Vector
 
 
 def directions() -> np.ndarray:

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from hearth.experts.identity import IdentityExpert, Known, verdict
-from hearth.experts.senses import Box, Face, Frame, Pixels
 from hearth.testing import check_expert
+from hearth_video.experts.expert_values import Box, Face, Frame, Pixels
+from hearth_video.experts.identity import IdentityExpert, Known, verdict
 
 pytest.importorskip("dlib", reason="the extra `video` is not installed: pip install 'hearth-agent[video]'")
 
@@ -94,7 +94,7 @@ GALLERY = (
 
 @pytest.mark.data
 def test_known_faces_of_the_gallery_are_named_and_no_other(expert: IdentityExpert) -> None:
-    """All of it: `python -m benchmarks.video_identity`."""
+    """All of it: `python -m hearth_bench.measure.video.video_identity`."""
     if not GALLERY.is_dir():
         pytest.skip(f"needs {GALLERY} (HEARTH_DATA)")
 

@@ -14,11 +14,12 @@ import pytest
 from PIL import Image
 
 from hearth.errors import RequestError
-from hearth.memory import chats, imports
-from hearth.memory.events import EventMemory, NewEvent
-from hearth.memory.imports import Report, detect, imported
-from hearth.memory.sources import Source
-from hearth.store import Store
+from hearth.memory.event_memory import EventMemory, NewEvent
+from hearth.memory.transfer import chat_exports as chats
+from hearth.memory.transfer import importers
+from hearth.memory.transfer.import_sources import Source
+from hearth.memory.transfer.importers import Report, detect, imported
+from hearth.storage.database import Store
 
 ZONE = ZoneInfo("Europe/Berlin")
 MAIL = """From: Ana Ruiz <ana@example.org>
@@ -214,7 +215,7 @@ def test_an_import_that_is_stopped_is_carried_on(tmp_path: Path, store: Store) -
     report = Report()
     first = next(imported(Source(path, "lines", ZONE), EventMemory(store), store, report))
     again, _ = bring_in(store, path)
-    assert (len(first), again.n_known, again.n_new) == (imports.BATCH, imports.BATCH, 1_200 - imports.BATCH)
+    assert (len(first), again.n_known, again.n_new) == (importers.BATCH, importers.BATCH, 1_200 - importers.BATCH)
 
 
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:

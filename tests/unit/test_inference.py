@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from hearth.memory.dates import birthday_said, since_said
-from hearth.memory.facts import ME, FactStore, NewFact
-from hearth.memory.inference import NEVER_READ, Told, facts_in, known_from, learn_from
-from hearth.memory.predicates import Known
-from hearth.memory.relations import KIN, inverse
-from hearth.store import Store
+from hearth.memory.facts.fact_dates import birthday_said, since_said
+from hearth.memory.facts.fact_extraction import NEVER_READ, Told, facts_in, known_from, learn_from
+from hearth.memory.facts.fact_store import ME, FactStore, NewFact
+from hearth.memory.facts.relations import KIN, inverse
+from hearth.memory.facts.verb_rules import Known
+from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW
 from hearth.types import OWNER, Label
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from hearth.bench.data_files import look_at, split_rounds, with_absolute_paths
-from hearth.bench.job import Job, case_document, check_files, found_path, read_job
-from hearth.bench.samples import load
 from hearth.errors import RequestError
+from hearth_bench.ianvs.job import Job, case_document, check_files, found_path, read_job
+from hearth_bench.ianvs.job_data import look_at, split_rounds, with_absolute_paths
+from hearth_bench.ianvs.samples import load
 
 JOBS = Path(__file__).parents[1] / "data" / "ianvs"
 

@@ -13,8 +13,8 @@ import pytest
 from numpy.typing import NDArray
 
 from hearth.errors import PlannerError
-from hearth.models.scripted import HashEncoder, ScriptedModel
-from hearth.planning.language import LanguagePlanner, answer_schema, describe
+from hearth.models.llm.scripted import HashEncoder, ScriptedModel
+from hearth.planning.llm.json_planner import LanguagePlanner, answer_schema, describe
 from hearth.testing import check_planner
 from hearth.types import Context, Entity, Offer, Parameter, Plan, Ref, Refusal, Request, Step, ToolSpec
 

@@ -16,15 +16,14 @@ pytest.importorskip("torch", reason="needs the extra hf: pip install 'hearth-age
 pytest.importorskip("peft", reason="needs the extra hf: pip install 'hearth-agent[hf]'")
 pytest.importorskip("llguidance", reason="needs the extra hf: pip install 'hearth-agent[hf]'")
 
-from tests.tiny_models import make_llama
-
 from hearth.errors import ConfigError, NotFound, PlannerError, RequestError, StoreError
-from hearth.learn import adapters as adapters_module
-from hearth.learn.adapters import Adapters, scores
-from hearth.learn.language import data_sha256, distill, folder_sha256, move, read_record, write_record
-from hearth.learn.samples import LanguageOptions, Samples
-from hearth.models.huggingface import HuggingFaceModel, current_adapter
+from hearth.learning.llm import adapter_versions as adapters_module
+from hearth.learning.llm.adapter_versions import Adapters, scores
+from hearth.learning.llm.distillation import data_sha256, distill, folder_sha256, move, read_record, write_record
+from hearth.learning.llm.prompts import LanguageOptions, Samples
+from hearth.models.llm.huggingface import HuggingFaceModel, current_adapter
 from hearth.types import Demonstration, Plan, Step, ToolSpec
+from tests.tiny_models import make_llama
 
 pytestmark = [
     pytest.mark.slow,

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.small_world import TOOLS, lessons, shown
 
 from hearth.errors import RequestError, StoreError
-from hearth.learn.buffer import MAX_LINE_BYTES, Buffer, Entry, read_entries
-from hearth.store import Store
+from hearth.learning.demonstration_store import MAX_LINE_BYTES, Buffer, Entry, read_entries
+from hearth.storage.database import Store
 from hearth.types import Demonstration, Label, Plain, Plan, Ref, Step
+from tests.small_world import TOOLS, lessons, shown
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from hearth.learn.gate import choose, drawn, judge, node_f1
+from hearth.learning.versions.promotion_gate import choose, drawn, judge, node_f1
 
 
 def scores(**by_task: list[float]) -> tuple[dict[str, float], dict[str, list[str]]]:

@@ -8,23 +8,23 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.unit.test_harvest import LATER, NOTE, TOOLS, episode, record
 
 from hearth.errors import PlanError, PlannerError, RequestError, StoreFullError
-from hearth.learn.buffer import Buffer
-from hearth.learn.correcting import correct
-from hearth.learn.harvest import harvest
-from hearth.learn.loop import LoopOptions, LoopReport, gather_waiting
-from hearth.learn.state import State
-from hearth.models.scripted import HashEncoder
-from hearth.planning.agreement import Agreements
-from hearth.planning.filling import Filler
-from hearth.planning.learned import LearnedPlanner
-from hearth.planning.recall import RecallPlanner
+from hearth.learning.demonstration_store import Buffer
+from hearth.learning.learned_state import State
+from hearth.learning.stream import LoopOptions, LoopReport, gather_waiting
+from hearth.learning.teaching.corrections import correct
+from hearth.learning.teaching.harvest import harvest
+from hearth.models.llm.scripted import HashEncoder
+from hearth.planning.arguments.schema_filler import Filler
+from hearth.planning.deferral.agreement_log import Agreements
+from hearth.planning.learned_planner import LearnedPlanner
+from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.protocols import Teacher
-from hearth.store import Store
+from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW, ScriptedPlanner, ScriptedTeacher
 from hearth.types import Context, Plan, Refusal, Request, Step, ToolSpec
+from tests.unit.test_harvest import LATER, NOTE, TOOLS, episode, record
 
 READ = Plan((Step("find_notes"),), confidence=0.9, planner="recall")
 UNSURE = replace(READ, confidence=0.3)
@@ -169,7 +169,7 @@ def test_a_write_that_fails_leaves_the_request_as_it_was(state: State, monkeypat
         raise StoreFullError("no space left")
 
     with monkeypatch.context() as patch:
-        patch.setattr("hearth.learn.harvest.note", full)
+        patch.setattr("hearth.learning.teaching.harvest.note", full)
         with pytest.raises(StoreFullError):
             run(state, ScriptedTeacher({"hm": GOLD}))
     assert waiting(state) == []

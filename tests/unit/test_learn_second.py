@@ -11,18 +11,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.small_world import TOOLS, files, lessons, opened, shown
 
 from hearth.errors import HearthError, MissingExtraError
-from hearth.learn import adapter, second
-from hearth.learn.adapter import Epoch, Lesson, Trained
-from hearth.learn.buffer import Entry
-from hearth.learn.state import State, silent
-from hearth.learn.unlearn import find, forget
+from hearth.learning.demonstration_store import Entry
+from hearth.learning.finetune import second_tier, trainer
+from hearth.learning.finetune.trainer import Epoch, Lesson, Trained
+from hearth.learning.learned_state import State, silent
+from hearth.learning.unlearning import find, forget
 from hearth.protocols import Proposal
+from hearth.storage.trace import Trace
 from hearth.testing import FIXED_NOW
-from hearth.trace import Trace
 from hearth.types import Demonstration, Plain, Plan, Request, Step
+from tests.small_world import TOOLS, files, lessons, opened, shown
 
 GIVEN: list[Demonstration | Lesson] = []
 """What the trainer was last given."""
@@ -61,10 +61,10 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[State]:
     def read(folder: Path, tools: Any, graph: Any) -> Told | None:
         return Told(json.loads((folder / "plans.json").read_text()))
 
-    monkeypatch.setattr(adapter, "train", train)
-    monkeypatch.setattr(second, "opened", read)
-    monkeypatch.setattr(second, "fault", lambda folder: "" if (folder / "plans.json").exists() else "gone")
-    monkeypatch.setattr(second, "LEAST_TAUGHT", 20)
+    monkeypatch.setattr(trainer, "train", train)
+    monkeypatch.setattr(second_tier, "opened", read)
+    monkeypatch.setattr(second_tier, "fault", lambda folder: "" if (folder / "plans.json").exists() else "gone")
+    monkeypatch.setattr(second_tier, "LEAST_TAUGHT", 20)
     with opened(tmp_path / "state") as state:
         yield state
 
@@ -81,21 +81,21 @@ def odd(n: int = 12) -> list[Demonstration]:
 
 def test_what_helps_is_promoted_and_stays(state: State) -> None:
     state.learn([*lessons(30), *odd()])
-    assert second.is_due(state)
-    number, verdict = second.train(state, silent)
+    assert second_tier.is_due(state)
+    number, verdict = second_tier.train(state, silent)
     assert number == 2
     assert verdict.is_promoted
     version = state.lineage.version(2)
     assert version.adapter.startswith("pointer-")
     assert version.record["tier_two"] == {"sha256": "abc"}
-    assert not second.is_due(state)
+    assert not second_tier.is_due(state)
     before = files(state)
     state.refresh()
     assert state.student.rank("you know what 31").candidates[0].tools == ("find_train", "book_train")
     assert files(state) == before
     state.learn(lessons(8, 100), must_pass=False)
     assert state.lineage.version(3).adapter == version.adapter
-    assert second.is_due(state)
+    assert second_tier.is_due(state)
 
 
 def test_what_the_owner_corrected_is_learnt_with_the_step_that_was_wrong(state: State) -> None:
@@ -107,7 +107,7 @@ def test_what_the_owner_corrected_is_learnt_with_the_step_that_was_wrong(state: 
         trace.planned(id, plan, None, None, 1.0)
     same = replace(asked, id="c2", request="the other train, please")
     state.learn([*lessons(30), Entry(asked, episode="e1"), Entry(same, episode="e2")], must_pass=False)
-    second.train(state, silent)
+    second_tier.train(state, silent)
     (reflection,) = [one for one in GIVEN if isinstance(one, Lesson)]
     assert (reflection.id, reflection.request) == (asked.id, asked.request)
     assert reflection.plans == ((("find_train", "order_pizza", "book_train"), 1.0),)
@@ -120,7 +120,7 @@ def test_all_that_a_teacher_held_likely_is_learnt_by_its_share(state: State) -> 
     shares: Plain = [{"tools": ["find_train"], "share": 0.25}, {"tools": ["find_train", "book_train"], "share": 0.75}]
     odd_form = Entry(shown("t2", "find_train", "book_train"), candidates="as I said")
     state.learn([*lessons(30), Entry(asked, candidates=shares), odd_form], must_pass=False)
-    second.train(state, silent)
+    second_tier.train(state, silent)
     (lesson,) = [one for one in GIVEN if isinstance(one, Lesson)]
     assert lesson.id == "t1"
     assert lesson.plans == ((("find_train", "book_train"), 0.75), (("find_train",), 0.25))
@@ -131,7 +131,7 @@ def test_all_that_a_teacher_held_likely_is_learnt_by_its_share(state: State) -> 
 def test_going_back_takes_it_out_and_brings_it_back(state: State) -> None:
     state.learn([*lessons(30), *odd()])
     alone = files(state)
-    second.train(state, silent)
+    second_tier.train(state, silent)
     with_it = files(state)
     state.rollback(1)
     assert files(state) == alone
@@ -141,7 +141,7 @@ def test_going_back_takes_it_out_and_brings_it_back(state: State) -> None:
 
 def test_it_is_dropped_when_it_saw_what_is_forgotten(state: State) -> None:
     state.learn([*lessons(30), *odd()])
-    second.train(state, silent)
+    second_tier.train(state, silent)
     receipt = forget(state, find(state.store, demonstrations=["odd1"]))
     assert receipt.adapters_dropped == 1
     assert [v.adapter for v in state.lineage.versions()] == ["", ""]
@@ -151,7 +151,7 @@ def test_it_is_dropped_when_it_saw_what_is_forgotten(state: State) -> None:
 
 def test_it_is_kept_when_it_never_saw_it(state: State) -> None:
     state.learn([*lessons(30), *odd()])
-    second.train(state, silent)
+    second_tier.train(state, silent)
     state.rollback(1)
     state.learn([shown("later", "order_pizza", source="owner")], must_pass=False)
     state.rollback(2)
@@ -168,8 +168,8 @@ def test_what_harms_is_refused_and_leaves_no_files(state: State, monkeypatch: py
         (folder / "plans.json").write_text("{}")
         yield Trained(folder, {d.id: proposal(("order_pizza",)) for d in given}, {})
 
-    monkeypatch.setattr(adapter, "train", train)
-    number, verdict = second.train(state, silent)
+    monkeypatch.setattr(trainer, "train", train)
+    number, verdict = second_tier.train(state, silent)
     assert number is None
     assert verdict.reason.startswith("nothing would improve")
     state.refresh()
@@ -179,7 +179,7 @@ def test_what_harms_is_refused_and_leaves_no_files(state: State, monkeypatch: py
 
 def test_stopped_or_without_torch_nothing_has_changed(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(HearthError, match="tier two is trained from 20 demonstrations on; there are 0"):
-        second.train(state, silent)
+        second_tier.train(state, silent)
     state.learn(lessons(40))
     before = files(state)
     for error in (KeyboardInterrupt(), MissingExtraError("training", "pip install")):
@@ -188,16 +188,16 @@ def test_stopped_or_without_torch_nothing_has_changed(state: State, monkeypatch:
             raise error
             yield
 
-        monkeypatch.setattr(adapter, "train", train)
+        monkeypatch.setattr(trainer, "train", train)
         with pytest.raises(type(error)):
-            second.train(state, silent)
+            second_tier.train(state, silent)
     assert files(state) == before
 
 
 def test_damaged_files_of_it_are_passed_over(tmp_path: Path) -> None:
     folder = tmp_path / "pointer-1"
     folder.mkdir()
-    assert second.opened(folder, TOOLS, None) is None
-    assert second.held(folder) == {}
+    assert second_tier.opened(folder, TOOLS, None) is None
+    assert second_tier.held(folder) == {}
     (folder / "held.json").write_text("[]")
-    assert second.held(folder) == {}
+    assert second_tier.held(folder) == {}

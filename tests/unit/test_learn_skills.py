@@ -8,15 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.small_world import ENCODER, OPTIONS
 
 from hearth.errors import NotFound, RequestError
-from hearth.learn.skills import accept, dismiss, propose, remove, skills, suggested_name
-from hearth.learn.state import State
-from hearth.planning.recall import RecallPlanner
-from hearth.store import Store
-from hearth.trace import Trace
+from hearth.learning.learned_state import State
+from hearth.learning.skills import accept, dismiss, propose, remove, skills, suggested_name
+from hearth.planning.retrieval.recall_planner import RecallPlanner
+from hearth.storage.database import Store
+from hearth.storage.trace import Trace
 from hearth.types import Answer, Episode, Parameter, Plan, Ref, Request, Ruling, Step, StepResult, ToolSpec
+from tests.small_world import ENCODER, OPTIONS
 
 TOOLS = {
     "lock_door": ToolSpec("lock_door", "Lock a door.", (Parameter("door", "text"),), effect="change"),

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.small_world import ENCODER, TOOLS, files, first, lessons, opened, shown, wrong_trains
 
 from hearth.errors import HomeBusyError, NotFound, RegistryError
-from hearth.learn.buffer import Entry
-from hearth.learn.state import State
+from hearth.learning.demonstration_store import Entry
+from hearth.learning.learned_state import State
 from hearth.types import Plan, Step
+from tests.small_world import ENCODER, TOOLS, files, first, lessons, opened, shown, wrong_trains
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ import random
 
 import numpy as np
 import pytest
-from tests.small_world import lessons
 
-from hearth.learn.tasks import Task, allocate, by_sample, find_frontier, find_tasks, grouped, with_scores, without
-from hearth.models.scripted import HashEncoder
+from hearth.learning.tasks import Task, allocate, by_sample, find_frontier, find_tasks, grouped, with_scores, without
+from hearth.models.llm.scripted import HashEncoder
+from tests.small_world import lessons
 
 
 def world(n: int = 40, seed: int = 0) -> tuple[dict[str, tuple[str, ...]], dict[str, np.ndarray]]:

@@ -9,21 +9,21 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.small_world import ENCODER, files, lessons, opened, shown
 
 from hearth.errors import NotFound
-from hearth.guard.chain import Draft
-from hearth.guard.consents import Consents
-from hearth.guard.labels import Value
-from hearth.guard.ledger import Ledger
-from hearth.learn.buffer import Entry
-from hearth.learn.state import State
-from hearth.learn.unlearn import Found, Receipt, find, forget
-from hearth.memory.events import EventMemory
-from hearth.planning.recall import RecallPlanner
-from hearth.trace import Trace
+from hearth.guard.egress.hash_chain import Draft
+from hearth.guard.egress.ledger import Ledger
+from hearth.guard.flow.labels import Value
+from hearth.guard.policy.consents import Consents
+from hearth.learning.demonstration_store import Entry
+from hearth.learning.learned_state import State
+from hearth.learning.unlearning import Found, Receipt, find, forget
+from hearth.memory.event_memory import EventMemory
+from hearth.planning.retrieval.recall_planner import RecallPlanner
+from hearth.storage.trace import Trace
+from hearth.storage.workspace import Folder
 from hearth.types import OWNER, Answer, Demonstration, Episode, Parameter, Plan, Request, Step, ToolSpec
-from hearth.workspace import Folder
+from tests.small_world import ENCODER, files, lessons, opened, shown
 
 NOW = dt.datetime(2026, 11, 20, 9, 30, tzinfo=dt.UTC)
 SECRET = "call my lawyer Xanthippe about the Quillfeather affair"

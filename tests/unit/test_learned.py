@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import pytest
 
-from hearth.models.scripted import HashEncoder
-from hearth.planning.filling import Filled, Filler
-from hearth.planning.learned import LearnedPlanner
-from hearth.planning.scope import LEAST_TAUGHT, Scope
-from hearth.planning.student import Student
+from hearth.models.llm.scripted import HashEncoder
+from hearth.planning.arguments.schema_filler import Filled, Filler
+from hearth.planning.learned_planner import LearnedPlanner
+from hearth.planning.ranking.out_of_scope import LEAST_TAUGHT, Scope
+from hearth.planning.ranking.ranker import Student
 from hearth.testing import FIXED_NOW, check_planner
 from hearth.types import Argument, Context, Demonstration, Parameter, Plan, Ref, Refusal, Request, Step, ToolSpec
 

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from hearth.acting.leash import Leash
 from hearth.errors import CancelledError
+from hearth.execution.revocable_workspace import Leash
 from hearth.testing import InMemoryWorkspace
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import json
 
-from hearth.planning.lessons import (
+from hearth.language.values.slots import find_slots
+from hearth.planning.arguments.alignment import (
     Constant,
     Lesson,
     Result,
@@ -17,7 +18,6 @@ from hearth.planning.lessons import (
     lesson_to_json,
     tokens_of,
 )
-from hearth.planning.slots import find_slots
 from hearth.types import Argument, Context, Demonstration, Plan, Ref, Step
 
 NOW = dt.datetime(2026, 11, 20, 9, 30, tzinfo=dt.timezone(dt.timedelta(hours=1)))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from tests.warrants import SPECS
 
-from hearth.guard.licence import UNLIMITED, KnownTools, wishes_of
-from hearth.models.encoder import MiniLMEncoder
+from hearth.guard.capability.intent_grants import UNLIMITED, KnownTools, wishes_of
+from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.registry import load_tools
+from tests.warrants import SPECS
 
 
 @pytest.fixture(scope="module")

@@ -10,23 +10,23 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests import small_video as room
-from tests.small_video import START, at
-from tests.small_world import opened
 
 from hearth.config import Video
 from hearth.errors import CancelledError, NotFound, ToolError
-from hearth.experts.senses import SAMPLES_PER_S, Sound, SoundEvent, Utterance
-from hearth.footage import listening
-from hearth.footage.letting_go import forget_recording, let_go
-from hearth.footage.library import Library
-from hearth.footage.listening import Ears
-from hearth.footage.recordings import Recordings
-from hearth.learn.state import State
-from hearth.learn.unlearn import find, forget
-from hearth.memory.events import EventMemory
-from hearth.memory.forget import Wanted
+from hearth.learning.learned_state import State
+from hearth.learning.unlearning import find, forget
+from hearth.memory.event_memory import EventMemory
+from hearth.memory.forgetting import Wanted
 from hearth.testing import ScriptedExpert
+from hearth_video.experts.expert_values import SAMPLES_PER_S, Sound, SoundEvent, Utterance
+from hearth_video.footage import heard as listening
+from hearth_video.footage.footage_retention import forget_recording, let_go
+from hearth_video.footage.heard import Ears
+from hearth_video.footage.library import Library
+from hearth_video.footage.recordings import Recordings
+from tests import small_video as room
+from tests.small_video import START, at
+from tests.small_world import opened
 
 NEVER = threading.Event()
 SPOKEN = ((3.0, 6.0, "the harbour is closed"), (56.0, 64.0, "ask Ben about the boiler"), (130.0, 133.0, "okay"))

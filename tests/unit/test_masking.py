@@ -7,9 +7,9 @@ import time
 import pytest
 
 from hearth.config import MASK_KINDS, MASKED_KINDS
-from hearth.guard.found import Found
-from hearth.guard.mask import Masked, Masker, UnknownStandInError
-from hearth.guard.owner_names import OwnerNames, OwnName
+from hearth.guard.deidentify.contact_names import OwnerNames, OwnName
+from hearth.guard.deidentify.masker import Masked, Masker, UnknownStandInError
+from hearth.language.text.span import Found
 from hearth.testing import FIXED_NOW
 from hearth.types import Plan, Refusal, Request, Step
 

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hearth.memory.closeness import Closeness
-from hearth.memory.events import EventMemory, Filter, NewEvent
-from hearth.memory.index import EventIndex, packed
-from hearth.memory.ranking import SCORES, Period, Question, _among_others, candidates, rank, weights
-from hearth.memory.terms import ASKS, HAS_NUMBER, HAS_TIME, Stemmer, signs_of, telling_words
-from hearth.models.encoder import TokenVectors
-from hearth.store import Store
+from hearth.memory.event_memory import EventMemory, Filter, NewEvent
+from hearth.memory.search.memory_index import EventIndex, packed
+from hearth.memory.search.memory_ranking import SCORES, Period, Question, _among_others, candidates, rank, weights
+from hearth.memory.search.reranking import Closeness
+from hearth.memory.search.terms import ASKS, HAS_NUMBER, HAS_TIME, Stemmer, signs_of, telling_words
+from hearth.models.encoder.sentence_encoder import TokenVectors
+from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW
 from hearth.types import OWNER
 
@@ -56,7 +56,7 @@ def test_stems_are_the_full_text_indexs_own() -> None:
 
 
 def test_stems_of_questions_are_kept_and_no_more_than_so_many(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hearth.memory.index._MOST_STEMS", 3)
+    monkeypatch.setattr("hearth.memory.search.memory_index._MOST_STEMS", 3)
     index = EventMemory(store).index
     for _ in range(3):
         assert index.stems(["running", "dogs", "run", "dog", "cats"]) == ["run", "dog", "cat"]
@@ -256,7 +256,7 @@ def test_a_closer_look_prefers_the_event_whose_words_answer_each_word(store: Sto
 
 
 def test_a_closer_look_keeps_no_more_than_its_share(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hearth.memory.closeness.MAX_CACHED", 5)
+    monkeypatch.setattr("hearth.memory.search.reranking.MAX_CACHED", 5)
     closeness = Closeness(WordTokens())
     closeness.of("x", [], {k: f"word{k}" for k in range(20)})
     assert len(closeness._kept) == 5

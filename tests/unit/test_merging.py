@@ -7,10 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.merging_world import PUBLIC, edge, edges, poisoned, student
-from tests.small_world import lessons
 
-from hearth.cloud.merging import (
+from hearth.errors import StatisticsError
+from hearth.planning.ranking.statistics.statistics_codec import decode, encode
+from hearth.planning.ranking.statistics.sufficient_statistics import Statistics, merged
+from hearth_cloud.statistics.robust_merge import (
     Merged,
     Noise,
     Terms,
@@ -22,9 +23,8 @@ from hearth.cloud.merging import (
     robust,
     sensitivities,
 )
-from hearth.errors import StatisticsError
-from hearth.planning.statistics import Statistics, merged
-from hearth.planning.statistics_file import decode, encode
+from tests.merging_world import PUBLIC, edge, edges, poisoned, student
+from tests.small_world import lessons
 
 TERMS = Terms(most=60, least=10)
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hearth.bench.messages import SPAN_TYPES, Message, Span, read_messages, shipped_sha256
 from hearth.errors import RequestError
+from hearth_bench.data.labelled_messages import SPAN_TYPES, Message, Span, read_messages, shipped_sha256
 
 GOOD: Mapping[str, Any] = {
     "id": "m1",

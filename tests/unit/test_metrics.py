@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from hearth.bench.metrics import (
+from hearth_bench.metrics.plan_metrics import (
     PlanGraph,
     accuracy_at_coverage,
     average_accuracy,

@@ -11,14 +11,14 @@ import pytest
 
 from hearth.config import OrderedRule, Rate
 from hearth.errors import BadResult, DeniedError, NotFound, NotInEnum, StoreFullError, ToolCrashed, WrongType
-from hearth.functions import FunctionTool, Sink, tool
-from hearth.guard.approval import RefusingApprover
-from hearth.guard.judging import Occasion
-from hearth.guard.labels import Value
-from hearth.guard.licence import KnownTools
+from hearth.formats.tool_signature import FunctionTool, Sink, tool
+from hearth.guard.capability.intent_grants import KnownTools
+from hearth.guard.capability.warrant import Warrant
+from hearth.guard.decision import Occasion
+from hearth.guard.flow.labels import Value
 from hearth.guard.monitor import MAX_ALLOWED_PLANS, Monitor
-from hearth.guard.policy import Policy, Rule
-from hearth.guard.warrant import Warrant
+from hearth.guard.policy.approval import RefusingApprover
+from hearth.guard.policy.policy import Policy, Rule
 from hearth.protocols import CallContext, Reply
 from hearth.testing import FixedApprover, make_call
 from hearth.types import OWNER, Label, Plain, Plan, Ref, Request, Ruling, Step

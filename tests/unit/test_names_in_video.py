@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hearth.testing import InMemoryWorkspace, make_call
-from hearth.tools.sightings import names_meant
+from hearth_video.tools.people_seen import names_meant
 
 CARD = "BEGIN:VCARD\r\nVERSION:3.0\r\nUID:f\r\nFN:Frank Doyle\r\nN:Doyle;Frank;;;\r\nNICKNAME:dad,my father\r\nEND:VCARD\r\n"
 

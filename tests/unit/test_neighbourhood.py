@@ -6,12 +6,12 @@ import random
 
 import numpy as np
 import pytest
-from tests.unit.test_student import OPTIONS, TOOLS, lessons
 
-from hearth.models.scripted import HashEncoder
-from hearth.planning.neighbourhood import Neighbourhood
-from hearth.planning.reading import Reader
-from hearth.planning.taught import Taught, taught_of
+from hearth.models.llm.scripted import HashEncoder
+from hearth.planning.ranking.examples import Taught, taught_of
+from hearth.planning.ranking.features import Reader
+from hearth.planning.ranking.neighbours import Neighbourhood
+from tests.unit.test_student import OPTIONS, TOOLS, lessons
 
 READER = Reader(HashEncoder(48), OPTIONS.reading)
 PLACE = {name: k for k, name in enumerate(TOOLS)}

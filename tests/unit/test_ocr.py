@@ -10,9 +10,9 @@ import pytest
 from PIL import Image, ImageDraw, ImageFont
 
 from hearth.errors import ToolError
-from hearth.experts.ocr import OcrExpert, _ordered
-from hearth.experts.senses import Box, Frame, Pixels, TextLine
 from hearth.testing import check_expert
+from hearth_video.experts.expert_values import Box, Frame, Pixels, TextLine
+from hearth_video.experts.ocr import OcrExpert, _ordered
 
 pytest.importorskip(
     "rapidocr_onnxruntime", reason="the extra `video` is not installed: pip install 'hearth-agent[video]'"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hearth.guard.patterns import MAX_TEXT_CHARS, checked_pattern
+from hearth.guard.policy.safe_regex import MAX_TEXT_CHARS, checked_pattern
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,10 @@ import pytest
 from PIL import EpsImagePlugin, Image
 
 from hearth.errors import NotFound, RequestError
-from hearth.experts.senses import Box, Face, Frame, Vector
-from hearth.footage.people import FEWEST_QUALITY, Consent, People
 from hearth.protocols import ExpertCard
-from hearth.store import Store
+from hearth.storage.database import Store
+from hearth_video.experts.expert_values import Box, Face, Frame, Vector
+from hearth_video.footage.people import FEWEST_QUALITY, Consent, People
 
 YES = Consent("Ada", dt.datetime(2026, 11, 1, 9, tzinfo=dt.UTC))
 
@@ -149,7 +149,7 @@ def test_files_that_are_no_pictures(store: Store, tmp_path: Path) -> None:
 def test_a_photo_of_too_many_pixels_is_not_unpacked(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hearth.footage.people._N_MAX_PIXELS", 1000)
+    monkeypatch.setattr("hearth_video.footage.people._N_MAX_PIXELS", 1000)
     with pytest.raises(RequestError, match="40 x 30 pixels"):
         People(store).enroll("Ada", [picture(tmp_path, 10)], EXPERT, YES)
 

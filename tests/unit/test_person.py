@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from hearth.errors import ToolError
-from hearth.experts.extra import carried_file
-from hearth.experts.person import PersonExpert
-from hearth.experts.senses import Frame, Pixels, Scene
 from hearth.testing import check_expert
+from hearth_video.experts.expert_values import Frame, Pixels, Scene
+from hearth_video.experts.person_detector import PersonExpert
+from hearth_video.installed import carried_file
 
 REASON = "the extra 'video' is not installed: make test-video"
 cv2: Any = pytest.importorskip("cv2", reason=REASON)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hearth.errors import PlanError, RegistryError, RequestError
-from hearth.plan_format import (
+from hearth.formats.plan_json import (
     decode_argument,
     encode_argument,
     plan_from_json,

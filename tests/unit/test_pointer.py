@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hearth.errors import StoreCorruptError
-from hearth.models import minilm
-from hearth.models.encoder import MiniLMEncoder
-from hearth.models.layers import N_LAYERS, WIDTH, Shape, quantised, thinned, upper_weights
+from hearth.models.encoder import minilm
+from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.models.encoder.transformer_layers import N_LAYERS, WIDTH, Shape, quantised, thinned, upper_weights
 from hearth.models.pointer import (
     MODEL_FILE,
     RECORD_FILE,

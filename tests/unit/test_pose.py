@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from hearth.experts.pose import PoseExpert
-from hearth.experts.senses import POSE_POINTS, Box, Frame, Pixels
 from hearth.testing import check_expert
+from hearth_video.experts.expert_values import POSE_POINTS, Box, Frame, Pixels
+from hearth_video.experts.pose import PoseExpert
 
 for needed in ("ai_edge_litert", "cv2"):
     pytest.importorskip(needed, reason="the extra `video` is not installed: pip install 'hearth-agent[video]'")

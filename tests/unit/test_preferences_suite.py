@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from hearth.bench.suites.preferences import PreferenceCase, measure_preferences
-from hearth.models.scripted import HashEncoder
+from hearth.models.llm.scripted import HashEncoder
+from hearth_bench.suites.preferences_suite import PreferenceCase, measure_preferences
 
 OPTIONS = ("oak benches", "wicker chairs", "wicker stools", "wicker sofas")
 CASES = [

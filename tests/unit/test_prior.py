@@ -15,33 +15,33 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from tests.merging_world import ENCODER, OPTIONS, PUBLIC, READING, edge, edges, student
-from tests.small_world import PLANS, TOOLS, lessons
 
-from hearth import wire
-from hearth.cloud.publishing import Desk, Features
-from hearth.cloud.settings import StatisticsSettings
-from hearth.cloud.storage import Storage
-from hearth.edge import giving
-from hearth.edge.link import Link
-from hearth.edge.sharing import Sharer
+from hearth.edge.cloud_link import Link
+from hearth.edge.federation import contribution
+from hearth.edge.share_policy import Sharer
 from hearth.errors import StatisticsError, StoreError
-from hearth.guard.mask import Masker
-from hearth.learn import buffer as rows
-from hearth.learn import gate
-from hearth.learn.buffer import Entry
-from hearth.learn.gate import TaskChange, Verdict
-from hearth.learn.state import State
-from hearth.planning import prior_file
-from hearth.planning.beginning import begun
-from hearth.planning.profiles import PROFILES
-from hearth.planning.statistics import Statistics, merged
-from hearth.planning.statistics_file import decode, encode
-from hearth.planning.stored import StoredPlanner
-from hearth.planning.student import Student
-from hearth.store import Store
+from hearth.formats import edge_protocol
+from hearth.guard.deidentify.masker import Masker
+from hearth.learning import demonstration_store as rows
+from hearth.learning.demonstration_store import Entry
+from hearth.learning.learned_state import State
+from hearth.learning.versions import promotion_gate
+from hearth.learning.versions.promotion_gate import TaskChange, Verdict
+from hearth.planning.ranking.ranker import Student
+from hearth.planning.ranking.statistics import prior_file
+from hearth.planning.ranking.statistics.device_profiles import PROFILES
+from hearth.planning.ranking.statistics.statistics_codec import decode, encode
+from hearth.planning.ranking.statistics.sufficient_statistics import Statistics, merged
+from hearth.planning.ranking.statistics.warm_start import begun
+from hearth.planning.stored_planner import StoredPlanner
+from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW
 from hearth.types import Context, Demonstration, Label, Plan, Request, Step
+from hearth_cloud.cloud_settings import StatisticsSettings
+from hearth_cloud.statistics.statistics_desk import Desk, Features
+from hearth_cloud.storage.cloud_storage import Storage
+from tests.merging_world import ENCODER, OPTIONS, PUBLIC, READING, edge, edges, student
+from tests.small_world import PLANS, TOOLS, lessons
 
 PRIOR = merged(edges(3).values())
 ALARM = "tell me the weather forecast, then wake me with an alarm please"
@@ -104,7 +104,7 @@ def test_removing_it_leaves_what_was_taught_here_to_the_last_bit(tmp_path: Path)
 
 
 def test_what_is_shipped_and_taught_here_counts_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hearth.learn.state.public_tools", lambda: PUBLIC)
+    monkeypatch.setattr("hearth.learning.learned_state.public_tools", lambda: PUBLIC)
     shipped = [replace(one, source="shipped") for one in lessons(30, 70_000)]
     own = lessons(12, 5_000)
     whole = PRIOR.plus(student(shipped).statistics(PUBLIC))  # as a service publishes it
@@ -149,7 +149,7 @@ def test_the_gate_turns_a_prior_away_that_makes_a_task_worse(tmp_path: Path, mon
     with opened(tmp_path) as state:
         state.learn(lessons(40, 5_000))
         before = weights(state)
-        monkeypatch.setattr(gate, "judge", lambda *_, **__: worse)
+        monkeypatch.setattr(promotion_gate, "judge", lambda *_, **__: worse)
         report = state.take_prior(PRIOR)
         assert (report.version, report.verdict) == (None, worse)
         assert np.array_equal(weights(state), before)
@@ -167,7 +167,7 @@ def test_a_prior_need_not_better_what_was_taught_here_only_not_worsen_it(
     said = Verdict(False, "nothing", before, after, 40, (TaskChange("trains", before, after, 40, is_worse),))
     with opened(tmp_path) as state:
         state.learn(lessons(20, 5_000))
-        monkeypatch.setattr(gate, "judge", lambda *_, **__: said)
+        monkeypatch.setattr(promotion_gate, "judge", lambda *_, **__: said)
         assert (state.take_prior(PRIOR).version is not None) == passes
 
 
@@ -264,21 +264,21 @@ class DeskLink:
         parts = path.removeprefix("/v1/statistics").removeprefix("/rounds").strip("/").split("/")
         if method == "DELETE":
             was = self.desk.withdraw(self.edge)
-            return wire.Receipt(id="s", accepted=("s",) if was else ())
+            return edge_protocol.Receipt(id="s", accepted=("s",) if was else ())
         if path == "/v1/statistics":
             return self.desk.terms
         if method == "GET":
             return self.desk.told(self.edge)
         if parts == [""]:
-            return self.desk.join(self.edge, wire.read(wire.RoundAsked, body))
+            return self.desk.join(self.edge, edge_protocol.read(edge_protocol.RoundAsked, body))
         round, turn = parts
         if turn == "shares":
-            return self.desk.take_shares(self.edge, round, wire.read(wire.SharesSent, body))
+            return self.desk.take_shares(self.edge, round, edge_protocol.read(edge_protocol.SharesSent, body))
         if turn == "row":
             return self.desk.take_row(self.edge, round, body)
-        return self.desk.take_opening(self.edge, round, wire.read(wire.OpeningSent, body))
+        return self.desk.take_opening(self.edge, round, edge_protocol.read(edge_protocol.OpeningSent, body))
 
-    def give(self, path: str, id: str, body: bytes) -> wire.Receipt:
+    def give(self, path: str, id: str, body: bytes) -> edge_protocol.Receipt:
         self.sent.append(body)
         return self.desk.take(self.edge, id, body)
 
@@ -307,16 +307,16 @@ def home(folder: Path, demonstrations: Sequence[Demonstration]) -> Store:
     return store
 
 
-def given_by(store: Store, link: DeskLink, wait: Callable[[float], None] = lambda _: None) -> giving.Given:
+def given_by(store: Store, link: DeskLink, wait: Callable[[float], None] = lambda _: None) -> contribution.Given:
     sharer = Sharer(store, "cloud.example", Masker(), TOOLS)
     blank = Student(ENCODER, TOOLS, OPTIONS)
     clock: Callable[[], dt.datetime] = lambda: FIXED_NOW  # noqa: E731
-    return giving.give(cast(Link, link), store, blank, sharer, "small", clock, wait)
+    return contribution.give(cast(Link, link), store, blank, sharer, "small", clock, wait)
 
 
 @pytest.fixture(autouse=True)
 def public(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(giving, "public_tools", lambda: PUBLIC)
+    monkeypatch.setattr(contribution, "public_tools", lambda: PUBLIC)
 
 
 def own(n: int = 40, start: int = 0) -> list[Demonstration]:
@@ -326,7 +326,7 @@ def own(n: int = 40, start: int = 0) -> list[Demonstration]:
 def test_plainly_given_sums_hold_no_private_tool_and_no_shipped_demonstration(
     tmp_path: Path, make_desk: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(giving, "public_tools", lambda: PUBLIC - {"cancel_train"})
+    monkeypatch.setattr(contribution, "public_tools", lambda: PUBLIC - {"cancel_train"})
     desk = make_desk(mode="plain")
     link = DeskLink(desk, "e0")
     extra = [replace(d, source="shipped") for d in lessons(5, 9_000)]
@@ -338,8 +338,8 @@ def test_plainly_given_sums_hold_no_private_tool_and_no_shipped_demonstration(
         assert given_by(store, link).reason == ""
         assert len(desk.contributions()) == 1
     assert not any(b"cancel" in body for body in link.sent)
-    assert giving.withdraw(cast(Link, link))
-    assert not giving.withdraw(cast(Link, link))
+    assert contribution.withdraw(cast(Link, link))
+    assert not contribution.withdraw(cast(Link, link))
 
 
 def test_requests_are_masked_before_they_are_summed(tmp_path: Path, make_desk: Any) -> None:
@@ -372,7 +372,7 @@ def test_a_service_that_asks_for_too_few_edges_or_names_private_tools_gets_nothi
     with home(tmp_path / "h", own(40)) as store:
         link = DeskLink(make_desk(mode="secret", k=2), "e0")
         assert "asks for 3" in given_by(store, link).reason
-        monkeypatch.setattr(giving, "public_tools", lambda: PUBLIC - {"set_alarm"})
+        monkeypatch.setattr(contribution, "public_tools", lambda: PUBLIC - {"set_alarm"})
         assert "not public" in given_by(store, DeskLink(make_desk(mode="secret"), "e0")).reason
         assert link.sent == [b""]
 
@@ -381,7 +381,7 @@ def test_in_secret_rounds_each_demonstration_is_given_once(tmp_path: Path, make_
     desk = make_desk(mode="secret")
     stores = [home(tmp_path / f"h{k}", own(40, 1_000 * k)) for k in range(4)]
     links = [DeskLink(desk, f"e{k}") for k in range(4)]
-    found: dict[int, giving.Given] = {}
+    found: dict[int, contribution.Given] = {}
 
     def run(k: int) -> None:
         found[k] = given_by(stores[k], links[k], lambda s: time.sleep(min(s, 0.05)))
@@ -391,7 +391,7 @@ def test_in_secret_rounds_each_demonstration_is_given_once(tmp_path: Path, make_
         thread.start()
     for thread in threads:
         thread.join(30)
-    assert [found[k] for k in range(4)] == [giving.Given(40, 4)] * 4
+    assert [found[k] for k in range(4)] == [contribution.Given(40, 4)] * 4
     (sums,) = desk.contributions().values()
     assert (sums.n_demonstrations, sums.n_edges) == (160, 4)
     assert not any(b"find a train" in body or b"d10000" in body for link in links for body in link.sent)
@@ -411,7 +411,7 @@ def test_a_round_that_never_fills_is_left_after_a_while(tmp_path: Path, make_des
 
 
 def test_the_command_takes_a_file_and_removes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from hearth.cli import prior as commands
+    from hearth.cli.learning import prior_commands as commands
     from hearth.cli.root import hearth
 
     class Opened:

@@ -7,7 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from hearth.bench.suites.privacy import (
+from hearth.cli.root import run
+from hearth.config import MASK_KINDS
+from hearth.errors import RequestError
+from hearth.guard.deidentify.contact_names import OwnerNames, OwnName
+from hearth.guard.deidentify.masker import Masker
+from hearth_bench.report.text_tables import privacy_lines
+from hearth_bench.suites.privacy_suite import (
     Gold,
     Sample,
     leaks,
@@ -17,12 +23,6 @@ from hearth.bench.suites.privacy import (
     read_samples,
     round_trips,
 )
-from hearth.bench.tables import privacy_lines
-from hearth.cli.root import run
-from hearth.config import MASK_KINDS
-from hearth.errors import RequestError
-from hearth.guard.mask import Masker
-from hearth.guard.owner_names import OwnerNames, OwnName
 
 
 def document(text: str, *spans: tuple[str, str]) -> dict[str, object]:

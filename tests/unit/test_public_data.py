@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from hearth.bench.datasets import stream_plans
-from hearth.bench.public_data import layout_of, open_data, taskbench_from_hub
 from hearth.errors import MissingExtraError, RequestError
-from hearth.plan_format import read_tools
+from hearth.formats.plan_json import read_tools
 from hearth.types import Ref
+from hearth_bench.data.datasets import stream_plans
+from hearth_bench.data.public_data import layout_of, open_data, taskbench_from_hub
 
 DATA = Path(os.environ.get("HEARTH_DATA", Path(__file__).parents[3] / "shared" / "data")) / "plans"
 

@@ -9,12 +9,21 @@ from pathlib import Path
 
 import pytest
 
-from hearth.bench.q2a import OWNERS, Sample, faults_of, main, read_all, read_owner, repetitions, split_of
-from hearth.bench.q2a_world import World, effect_of, execute, read_world
-from hearth.bench.suites.q2a import is_same
 from hearth.errors import RequestError
-from hearth.planning.check import check_plan
+from hearth.formats.plan_validation import check_plan
 from hearth.types import Plan, Ref, Step
+from hearth_bench.data.q2a_homes import World, effect_of, execute, read_world
+from hearth_bench.data.q2a_instructions import (
+    OWNERS,
+    Sample,
+    faults_of,
+    main,
+    read_all,
+    read_owner,
+    repetitions,
+    split_of,
+)
+from hearth_bench.suites.q2a_suite import is_same
 
 WORLD = {
     "owner": {"name": "Mara", "email": "m@x.example", "zone": "Europe/London", "country": "GB", "about": "somebody"},

@@ -11,16 +11,16 @@ from pathlib import Path
 import pytest
 
 from hearth import cli
-from hearth.bench.outcome import Outcome, read_outcome, write_outcome
-from hearth.bench.processes import Case, Event, LocalEngine
-from hearth.bench.progress import SILENT
-from hearth.bench.q2a import read_owner
-from hearth.bench.record import write_json
-from hearth.bench.suites import q2a_users
-from hearth.bench.suites.q2a import OwnerRun, UserResult, Way, q2a_document
-from hearth.bench.suites.q2a_users import PROGRAM, result_from_json, result_to_json, run_user, users_side_by_side
+from hearth.cli.progress import SILENT
 from hearth.errors import RequestError, StoreError, StoreFullError
+from hearth.formats.run_record import write_json
 from hearth.types import Plan, Refusal
+from hearth_bench.data.q2a_instructions import read_owner
+from hearth_bench.ianvs.cases.case_outcome import Outcome, read_outcome, write_outcome
+from hearth_bench.ianvs.cases.local_processes import Case, Event, LocalEngine
+from hearth_bench.suites import q2a_users
+from hearth_bench.suites.q2a_suite import OwnerRun, UserResult, Way, q2a_document
+from hearth_bench.suites.q2a_users import PROGRAM, result_from_json, result_to_json, run_user, users_side_by_side
 
 WAYS: tuple[Way, ...] = ("untaught", "shared", "personal")
 
@@ -136,7 +136,9 @@ def test_real_processes_say_why_they_end(tmp_path: Path) -> None:
 def test_sums_are_made_by_one_thread_unless_more_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[Mapping[str, str]] = []
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
-    monkeypatch.setattr("hearth.bench.processes.subprocess.Popen", lambda *_, env, **__: given.append(env))
+    monkeypatch.setattr(
+        "hearth_bench.ianvs.cases.local_processes.subprocess.Popen", lambda *_, env, **__: given.append(env)
+    )
     LocalEngine(program=PROGRAM)
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "8")
     LocalEngine(2, seed=2**32 + 7)
@@ -169,6 +171,6 @@ def test_without_ray_its_engine_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    monkeypatch.delitem(sys.modules, "hearth.bench.ray_engine", raising=False)
+    monkeypatch.delitem(sys.modules, "hearth_bench.ianvs.cases.ray_engine", raising=False)
     assert cli.run(["bench", "q2a", "--engine", "ray", "--json", str(tmp_path / "out.json")]) == 78
     assert "pip install 'hearth-agent[ray]'" in capsys.readouterr().err

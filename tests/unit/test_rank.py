@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from hearth.bench.job import RankOptions
-from hearth.bench.rank import Row, rank_table, save_rank
 from hearth.errors import RequestError
+from hearth_bench.ianvs.job import RankOptions
+from hearth_bench.ianvs.rank import Row, rank_table, save_rank
 
 ALL = ("all",)
 

@@ -8,9 +8,18 @@ from itertools import pairwise, permutations
 import numpy as np
 import pytest
 
-from hearth.planning.candidates import ENDS, MOST_STEPS, Counts, Evidence, Grounds, Sequence_, candidates, steps_of
-from hearth.planning.deciding import least_risk, overlap
-from hearth.planning.signs import FEATURES, features
+from hearth.planning.ranking.candidates import (
+    ENDS,
+    MOST_STEPS,
+    Counts,
+    Evidence,
+    Grounds,
+    Sequence_,
+    candidates,
+    steps_of,
+)
+from hearth.planning.ranking.evidence_features import FEATURES, features
+from hearth.planning.ranking.min_risk import least_risk, overlap
 
 NAMES = tuple("abcdefghijkl")
 

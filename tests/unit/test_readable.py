@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from hearth.planning.readable import MAX_CHARACTERS, why_unreadable
+from hearth.language.acts.admissibility import MAX_CHARACTERS, why_unreadable
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from hearth.learn.reader_examples import (
+from hearth.models.span_extractor import ABSENT, GIVEN, NO, OPTION, SPAN, YES
+from hearth.planning.arguments.schema_filler import ADAPTER_FILE
+from hearth.types import Parameter, ToolSpec
+from training.span_extractor_data import (
     Corpus,
     Sample,
     corrected,
@@ -25,9 +28,6 @@ from hearth.learn.reader_examples import (
     turned_down,
     with_yes_or_no,
 )
-from hearth.models.span_reader import ABSENT, GIVEN, NO, OPTION, SPAN, YES
-from hearth.planning.filling import ADAPTER_FILE
-from hearth.types import Parameter, ToolSpec
 
 FIND = ToolSpec(
     "find_table",

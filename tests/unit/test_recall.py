@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from hearth.models.encoder import MiniLMEncoder
-from hearth.models.scripted import HashEncoder
-from hearth.plan_format import read_demonstrations
-from hearth.planning.proposing import Part
-from hearth.planning.recall import RecallPlanner, is_shaky
+from hearth.formats.plan_json import read_demonstrations
+from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.models.llm.scripted import HashEncoder
+from hearth.planning.retrieval.plan_assembly import Part
+from hearth.planning.retrieval.recall_planner import RecallPlanner, is_shaky
 from hearth.registry import load_tools
-from hearth.store import Store
+from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW, check_planner
 from hearth.types import (
     Argument,

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from hearth.bench.metrics import f1, is_accurate, unknown_share
-from hearth.bench.steps import rouge_l, rouge_n
-from hearth.bench.taskbench import Counted, content_kind, count_plan, output_types, taskbench_scores
 from hearth.errors import PlanError
+from hearth_bench.metrics.plan_metrics import f1, is_accurate, unknown_share
+from hearth_bench.metrics.step_metrics import rouge_l, rouge_n
+from hearth_bench.metrics.taskbench import Counted, content_kind, count_plan, output_types, taskbench_scores
 
 FILE = Path(__file__).parents[1] / "data" / "metrics" / "reference.jsonl"
 CLOSE = 1e-9

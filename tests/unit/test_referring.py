@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hearth.planning.referring import WITHIN, Reading, read_after, with_record
+from hearth.planning.dialogue.coreference import WITHIN, Reading, read_after, with_record
 from hearth.testing import FIXED_NOW
 from hearth.types import (
     Answer,

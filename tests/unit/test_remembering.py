@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hearth.planning.remembering import asked_of_memory, corrected, told_to_memory
+from hearth.planning.dialogue.memory_fallback import asked_of_memory, corrected, told_to_memory
 from hearth.registry import load_tools
 from hearth.testing import FIXED_NOW
 from hearth.types import Context, Entity, Plan, Refusal, Request, Step

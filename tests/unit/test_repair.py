@@ -9,19 +9,19 @@ from typing import NewType
 
 import pytest
 
-from hearth.acting.executor import Executor
-from hearth.acting.repair import Repairer, reflect
 from hearth.errors import PlannerError
-from hearth.functions import tool
+from hearth.execution.executor import Executor
+from hearth.execution.repair import Repairer, reflect
+from hearth.formats.plan_validation import check_plan
+from hearth.formats.tool_signature import tool
 from hearth.guard.monitor import Monitor
-from hearth.guard.policy import Policy, Rule
-from hearth.planning.check import check_plan
+from hearth.guard.policy.policy import Policy, Rule
 from hearth.protocols import CallContext
-from hearth.store import Store
+from hearth.storage.database import Store
+from hearth.storage.trace import Trace
+from hearth.storage.workspace import Folder
 from hearth.testing import FIXED_NOW, FixedApprover, ScriptedPlanner, make_call
-from hearth.trace import Trace
 from hearth.types import Context, Parameter, Plan, Ref, Refusal, Request, Step, StepResult, ToolSpec
-from hearth.workspace import Folder
 
 DATES = (Parameter("start", "datetime", is_required=False), Parameter("end", "datetime", is_required=False))
 QUERY = Parameter("query", "text", is_required=False)

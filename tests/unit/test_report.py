@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hearth.demo.report import MAX_FULL, milliseconds, outcome, render_report, write_report
+from hearth.demo.demo_report import MAX_FULL, milliseconds, outcome, render_report, write_report
 from hearth.errors import HearthError
 from hearth.types import (
     Answer,

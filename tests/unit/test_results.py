@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pytest
 
 from hearth.errors import BadResult
-from hearth.guard.results import MAX_RESULT_BYTES, checked
+from hearth.guard.flow.result_validation import MAX_RESULT_BYTES, checked
 from hearth.types import ToolSpec
 
 EVENT = {"id": "EventId", "start": "datetime", "length": "duration", "guests": "list[EmailAddress]", "n": "integer"}

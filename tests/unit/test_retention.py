@@ -8,15 +8,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.unit.test_memory_index import WordEncoder
 
-from hearth.memory.events import EventMemory, NewEvent
-from hearth.memory.facts import FactStore, NewFact
-from hearth.memory.index import EventIndex
+from hearth.memory.event_memory import EventMemory, NewEvent
+from hearth.memory.facts.fact_store import FactStore, NewFact
 from hearth.memory.retention import SUMMARY, Keeper, Retention, digest_of
-from hearth.store import Store
+from hearth.memory.search.memory_index import EventIndex
+from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW
 from hearth.types import OWNER, Label
+from tests.unit.test_memory_index import WordEncoder
 
 DAY = dt.timedelta(days=1)
 STRANGER = Label(frozenset({"message"}), frozenset())

@@ -8,9 +8,9 @@ from collections.abc import Collection
 import numpy as np
 import pytest
 
-from hearth.cloud.rounds import Group, RoundRules, Rounds, row_of
-from hearth.edge.secret_sum import Keys, Opened, Participant, Row
+from hearth.edge.federation.secure_aggregation import Keys, Opened, Participant, Row
 from hearth.errors import StatisticsError
+from hearth_cloud.statistics.aggregation_rounds import Group, RoundRules, Rounds, row_of
 
 RULES = RoundRules(k=3, size=4, gather_s=60, turn_s=10, kept_s=100)
 N = 8

@@ -12,10 +12,10 @@ import pytest
 
 from hearth.config import parse_settings
 from hearth.errors import ConfigError
-from hearth.guard.address_book import KnownAddresses
-from hearth.guard.conditions import Circumstances
-from hearth.guard.labels import Value, label_of
-from hearth.guard.policy import Policy
+from hearth.guard.flow.labels import Value, label_of
+from hearth.guard.flow.trusted_contacts import KnownAddresses
+from hearth.guard.policy.conditions import Circumstances
+from hearth.guard.policy.policy import Policy
 from hearth.types import OWNER, Label, Parameter, Plain, Plan, Ref, Step, ToolSpec
 
 PAY = ToolSpec(

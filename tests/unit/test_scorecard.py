@@ -6,11 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
-from benchmarks import __main__ as parts
-from benchmarks import scorecard
-from benchmarks.record import RESULTS
-from benchmarks.scorecard import number, place_of, read_result, value_at
-from benchmarks.scorecard_tables import TABLES, Row, Table
+
+from hearth_bench.measure import scorecard
+from hearth_bench.measure import scorecard_run as parts
+from hearth_bench.measure.result_file import RESULTS
+from hearth_bench.measure.scorecard import number, place_of, read_result, value_at
+from hearth_bench.measure.scorecard_tables import TABLES, Row, Table
 
 TABLE = Table(
     "G", "T", "made", "python -m x", (("one", "a"), ("two", "b")),

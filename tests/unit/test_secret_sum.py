@@ -8,7 +8,7 @@ import itertools
 import numpy as np
 import pytest
 
-from hearth.edge.secret_sum import (
+from hearth.edge.federation.secure_aggregation import (
     KEY_BYTES,
     SEALED_BYTES,
     Keys,

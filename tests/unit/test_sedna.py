@@ -14,22 +14,22 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.small_world import ENCODER, OPTIONS, TOOLS, lessons, wrong_trains
 
-from hearth.cloud.big_model import answers, app_of
-from hearth.cloud.sedna import BigModel, Environment, PredictGiven, questions_of, report, request_id
-from hearth.cloud.sedna_data import SEDNA_LINE_BYTES, export, read_requests, read_samples
-from hearth.cloud.sedna_model import FILE_NAME, Model, read_model
-from hearth.cloud.sedna_planning import Hard, LittleModel, Planning, Requests, infer, little_model
-from hearth.cloud.sedna_training import METRICS, evaluate, measure, train
 from hearth.errors import ConfigError, EgressError, HearthError, RequestError, StoreError, WireError
-from hearth.guard.mask import Masker
-from hearth.learn.buffer import Entry
-from hearth.learn.describing import silent
-from hearth.plan_format import plan_to_json, tool_to_json
-from hearth.planning.student import Student
+from hearth.formats.edge_protocol import PlanAsked, PlanGiven
+from hearth.formats.plan_json import plan_to_json, tool_to_json
+from hearth.guard.deidentify.masker import Masker
+from hearth.learning.demonstration_store import Entry
+from hearth.learning.versions.version_report import silent
+from hearth.planning.ranking.ranker import Student
 from hearth.types import Demonstration
-from hearth.wire import PlanAsked, PlanGiven
+from hearth_cloud.sedna.big_model import answers, app_of
+from hearth_cloud.sedna.sedna_dataset import SEDNA_LINE_BYTES, export, read_requests, read_samples
+from hearth_cloud.sedna.sedna_model import FILE_NAME, Model, read_model
+from hearth_cloud.sedna.sedna_planning import Hard, LittleModel, Planning, Requests, infer, little_model
+from hearth_cloud.sedna.sedna_protocol import BigModel, Environment, PredictGiven, questions_of, report, request_id
+from hearth_cloud.sedna.sedna_training import METRICS, evaluate, measure, train
+from tests.small_world import ENCODER, OPTIONS, TOOLS, lessons, wrong_trains
 
 NOW = dt.datetime(2026, 3, 6, 9, 30, tzinfo=dt.UTC)
 
@@ -37,7 +37,7 @@ NOW = dt.datetime(2026, 3, 6, 9, 30, tzinfo=dt.UTC)
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     """The small student of the tests, which learns in a moment."""
-    import hearth.cloud.sedna_training as training
+    import hearth_cloud.sedna.sedna_training as training
 
     monkeypatch.setattr(training, "Student", lambda encoder, tools: Student(encoder, tools, OPTIONS))
 

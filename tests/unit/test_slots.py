@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from hearth.planning.slots import Slot, clauses, find_slots, without
+from hearth.language.values.slots import Slot, clauses, find_slots, without
 from hearth.types import Context, Entity
 
 NOW = dt.datetime(2026, 11, 20, 9, 30, tzinfo=ZoneInfo("Europe/Berlin"))  # a Friday
@@ -536,7 +536,7 @@ def test_hostile_text_takes_linear_time(unit: str) -> None:
 
 def test_importing_brings_no_heavy_library() -> None:
     script = (
-        "import sys, hearth.planning.slots\n"
+        "import sys, hearth.language.values.slots\n"
         "print(*({'phonenumbers', 'dateutil.parser', 'pint', 'numpy', 'dateparser'} & set(sys.modules)))"
     )
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -11,12 +11,11 @@ import pytest
 
 pytest.importorskip("av", reason="PyAV is not installed: pip install 'hearth-agent[video]'")
 
+from hearth.errors import HearthError, NotFound, ToolError
+from hearth_video.experts.expert_values import SAMPLES_PER_S, Samples
+from hearth_video.footage.audio_decode import sound_between, sounds
 from tests.small_sound import write_sound
 from tests.small_video import write_video
-
-from hearth.errors import HearthError, NotFound, ToolError
-from hearth.experts.senses import SAMPLES_PER_S, Samples
-from hearth.footage.sounds import sound_between, sounds
 
 
 def beeps(length_s: float, rate: int = SAMPLES_PER_S) -> Samples:

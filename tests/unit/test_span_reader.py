@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from hearth.errors import ConfigError
-from hearth.models.adapted import MATRICES, WIDTH, AdaptedEncoder, Array, load_tokenizer
-from hearth.models.encoder import MiniLMEncoder
-from hearth.models.span_reader import (
+from hearth.models.encoder.lora_encoder import MATRICES, WIDTH, AdaptedEncoder, Array, load_tokenizer
+from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.models.span_extractor import (
     FORM_TOKENS,
     GIVEN,
     HEADS,
@@ -186,7 +186,7 @@ def test_a_bad_adapter_is_refused(tmp_path: Path, data: bytes, words: str) -> No
     with pytest.raises(ConfigError, match="the reader's adapter") as caught:
         SpanReader.open(path)
     assert words in str(caught.value)
-    assert "python -m hearth.learn.reader_training" in str(caught.value)
+    assert "python -m training.span_extractor_train" in str(caught.value)
 
 
 def test_a_missing_adapter_is_said(tmp_path: Path) -> None:

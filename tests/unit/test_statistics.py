@@ -7,15 +7,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.merging_world import ENCODER, OPTIONS, PUBLIC, READING, edge, edges, student
-from tests.small_world import TOOLS, lessons
 
 from hearth.errors import StatisticsError
-from hearth.models.heads import Heads
-from hearth.planning.layout import Layout
-from hearth.planning.reading import WHOLE, ReadingOptions
-from hearth.planning.statistics import merged
-from hearth.planning.student import Student, StudentOptions
+from hearth.models.ridge import Heads
+from hearth.planning.ranking.features import WHOLE, ReadingOptions
+from hearth.planning.ranking.ranker import Student, StudentOptions
+from hearth.planning.ranking.statistics.sufficient_statistics import merged
+from hearth.planning.ranking.statistics.vector_layout import Layout
+from tests.merging_world import ENCODER, OPTIONS, PUBLIC, READING, edge, edges, student
+from tests.small_world import TOOLS, lessons
 
 
 def same(one: Heads, other: Heads) -> bool:

@@ -12,8 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from hearth.bench.steps import bert_score, common_length, embedding_similarity, rouge_n, rouge_tokens, step_scores
 from hearth.errors import MissingExtraError
+from hearth_bench.metrics.step_metrics import (
+    bert_score,
+    common_length,
+    embedding_similarity,
+    rouge_n,
+    rouge_tokens,
+    step_scores,
+)
 
 
 class Letters:

@@ -15,8 +15,6 @@ from pathlib import Path
 
 import pytest
 
-from hearth import schema
-from hearth import store as module
 from hearth.errors import (
     HomeBusyError,
     StoreCorruptError,
@@ -25,8 +23,10 @@ from hearth.errors import (
     StoreLockedError,
     StoreVersionError,
 )
-from hearth.schema import MIGRATIONS, migrate
-from hearth.store import HomeLock, Store
+from hearth.storage import database as module
+from hearth.storage import migrations as schema
+from hearth.storage.database import HomeLock, Store
+from hearth.storage.migrations import MIGRATIONS, migrate
 
 ADD = "INSERT INTO meta VALUES (?, ?)"
 
@@ -280,8 +280,8 @@ FULL = """
     import os, sys
     from pathlib import Path
     from hearth.errors import StoreFullError
-    from hearth.store import HomeLock, Store
-    from hearth.workspace import Folder
+    from hearth.storage.database import HomeLock, Store
+    from hearth.storage.workspace import Folder
 
     home = Path(sys.argv[1])
     store = Store.open(home / "hearth.db")
@@ -353,7 +353,7 @@ def test_a_full_disk_loses_and_halves_nothing(tmp_path: Path) -> None:
 WRITE = """
     import sys
     from pathlib import Path
-    from hearth.store import Store
+    from hearth.storage.database import Store
     store = Store.open(Path(sys.argv[1]))
     number = 0
     while True:
@@ -542,7 +542,7 @@ def test_salvage_waits_for_nobody_who_has_it_open(home: Path) -> None:
 LOCK = """
     import sys
     from pathlib import Path
-    from hearth.store import HomeLock
+    from hearth.storage.database import HomeLock
     with HomeLock(Path(sys.argv[1])):
         print("held", flush=True)
         sys.stdin.read()

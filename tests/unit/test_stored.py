@@ -9,14 +9,14 @@ import pytest
 
 from hearth.config import parse_settings
 from hearth.errors import PlannerError
-from hearth.learn import buffer as rows
-from hearth.learn.buffer import Entry
-from hearth.learn.state import State
-from hearth.models.scripted import HashEncoder
-from hearth.planning.cascade import cascade_of, costs_of
-from hearth.planning.recall import RecallPlanner
-from hearth.planning.stored import StoredPlanner
-from hearth.store import Store
+from hearth.learning import demonstration_store as rows
+from hearth.learning.demonstration_store import Entry
+from hearth.learning.learned_state import State
+from hearth.models.llm.scripted import HashEncoder
+from hearth.planning.deferral.cascade import cascade_of, costs_of
+from hearth.planning.retrieval.recall_planner import RecallPlanner
+from hearth.planning.stored_planner import StoredPlanner
+from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW, ScriptedPlanner
 from hearth.types import Context, Demonstration, Plan, Refusal, Request, Step, ToolSpec
 

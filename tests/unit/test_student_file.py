@@ -15,14 +15,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.unit.test_student import OPTIONS, TOOLS, demonstration, lessons
 
 from hearth.errors import StoreCorruptError, StoreError, StoreFullError, StoreVersionError
-from hearth.models.scripted import HashEncoder
-from hearth.planning.student import Student
-from hearth.planning.student_file import FILE_NAME
+from hearth.models.llm.scripted import HashEncoder
+from hearth.planning.ranking.ranker import Student
+from hearth.planning.ranking.ranker_file import FILE_NAME
 from hearth.protocols import Proposal
 from hearth.types import Demonstration, Plan, Step
+from tests.unit.test_student import OPTIONS, TOOLS, demonstration, lessons
 
 REQUESTS = ("find a train to Ulm, then book the train seat", "order a large pizza", "", "quite another thing")
 
@@ -275,8 +275,8 @@ def test_a_full_disk_leaves_the_old_file(taught: Student, tmp_path: Path, monkey
 _SAVER = """\
 import sys
 from pathlib import Path
-from hearth.models.scripted import HashEncoder
-from hearth.planning.student import Student
+from hearth.models.llm.scripted import HashEncoder
+from hearth.planning.ranking.ranker import Student
 from tests.unit.test_student import OPTIONS, TOOLS, lessons
 student = Student(HashEncoder(48), TOOLS, OPTIONS)
 rows = lessons(400)

@@ -5,14 +5,22 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hearth.bench.datasets import PlanData, graph_of
-from hearth.bench.metrics import average_accuracy, backward_transfer
-from hearth.bench.suites.continual import Stream, rounds_of, run_student, tasks_of
-from hearth.bench.suites.planning import METHODS, Method, PlanningOptions, judge, options_for, read_all, run_planning
-from hearth.models.scripted import HashEncoder
-from hearth.planning.reading import ReadingOptions
-from hearth.planning.student import Candidate, Ranking, Student, StudentOptions
+from hearth.models.llm.scripted import HashEncoder
+from hearth.planning.ranking.features import ReadingOptions
+from hearth.planning.ranking.ranker import Candidate, Ranking, Student, StudentOptions
 from hearth.types import Demonstration, Plan, Step, ToolSpec
+from hearth_bench.data.datasets import PlanData, graph_of
+from hearth_bench.metrics.plan_metrics import average_accuracy, backward_transfer
+from hearth_bench.suites.continual_suite import Stream, rounds_of, run_student, tasks_of
+from hearth_bench.suites.planning_suite import (
+    METHODS,
+    Method,
+    PlanningOptions,
+    judge,
+    options_for,
+    read_all,
+    run_planning,
+)
 
 OPTIONS = StudentOptions(reading=ReadingOptions(n_random=120, n_words=64, n_clause=64), n_fit=60)
 THINGS = ("train", "hotel", "pizza", "alarm")

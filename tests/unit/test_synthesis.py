@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hearth.learn.synthesis import Shares, Synthesis, Text, step_text
+from hearth.learning.finetune.augmentation import Shares, Synthesis, Text, step_text
 
 TEXTS = [
     Text(

@@ -13,11 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hearth.bench.energy import EnergyCounter
-from hearth.bench.job import OWN_METRICS
-from hearth.bench.q2a import read_owner
-from hearth.bench.record import Stopwatch
-from hearth.bench.system import (
+from hearth.formats.energy_counter import EnergyCounter
+from hearth.formats.plan_json import plan_to_json
+from hearth.formats.run_record import Stopwatch
+from hearth_bench.data.q2a_instructions import read_owner
+from hearth_bench.ianvs.job import OWN_METRICS
+from hearth_bench.metrics.system_metrics import (
     SYSTEM,
     UNKNOWN,
     NotMeasured,
@@ -35,7 +36,6 @@ from hearth.bench.system import (
     usage_of,
     usages_of,
 )
-from hearth.plan_format import plan_to_json
 
 EDGE = {"latency_ms": 10, "prompt_tokens": 0, "completion_tokens": 0, "cloud_calls": 0, "bytes_out": 0, "sent": []}
 CLOUD = {"latency_ms": 90.5, "prompt_tokens": 20, "completion_tokens": 5, "cloud_calls": 1, "bytes_out": 40,

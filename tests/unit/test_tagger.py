@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hearth.errors import ConfigError
-from hearth.models.adapted import MATRICES, WIDTH, load_tokenizer
-from hearth.models.tagger import (
+from hearth.models.encoder.lora_encoder import MATRICES, WIDTH, load_tokenizer
+from hearth.models.ner import (
     AFTER_LINE,
     GLUED,
     HEADS,
@@ -119,7 +119,7 @@ def test_a_name_deep_in_a_long_text_is_found(tagger: Tagger) -> None:
 def test_a_name_beyond_the_first_block_is_found_where_it_stands(
     tagger: Tagger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hearth.models.tagger._BLOCK_CHARACTERS", 500)
+    monkeypatch.setattr("hearth.models.ner._BLOCK_CHARACTERS", 500)
     filler = "The meeting was long and nothing was decided. "
     text = filler * 30 + "Please call Siobhan Okafor today."
     (span,) = (s for s in tagger.spans([text])[0] if s.kind in NAMES)
@@ -231,7 +231,5 @@ def test_a_damaged_file_is_refused_with_the_way_out(tmp_path: Path, damage: str)
         path.write_bytes(random_tagger()[:-200])
     elif damage == "head":
         path.write_bytes(packed({}, {"tag": np.zeros((2, WIDTH), np.float32)}))
-    with pytest.raises(
-        ConfigError, match=r"the tagger's file .*tagger.npz.* cannot be read .*hearth.learn.tagger_training"
-    ):
+    with pytest.raises(ConfigError, match=r"the tagger's file .*tagger.npz.* cannot be read .*training.ner_train"):
         Tagger.open(path)

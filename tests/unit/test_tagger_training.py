@@ -13,8 +13,10 @@ import pytest
 pytest.importorskip("faker", reason="needs the extra 'train' (Faker)")
 pytest.importorskip("torch", reason="needs the extra 'train' (torch)")
 
-from hearth.learn import tagger_training
-from hearth.learn.tagger_examples import (
+from hearth.models.encoder.lora_encoder import load_tokenizer
+from hearth.models.ner import KINDS, Tagger, tokens_of, unpacked
+from training import ner_train
+from training.ner_data import (
     Example,
     Sentences,
     is_held_form,
@@ -22,10 +24,8 @@ from hearth.learn.tagger_examples import (
     skeleton,
     without_names,
 )
-from hearth.learn.tagger_training import Options, row_of, train
-from hearth.learn.tagger_values import KIND_OF_SLOT, Values, chosen
-from hearth.models.adapted import load_tokenizer
-from hearth.models.tagger import KINDS, Tagger, tokens_of, unpacked
+from training.ner_train import Options, row_of, train
+from training.ner_values import KIND_OF_SLOT, Values, chosen
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,7 @@ def test_forms_held_back_are_not_trained_on(values: Values, monkeypatch: pytest.
         used.append(form)
         return chosen(form, rng)
 
-    monkeypatch.setattr("hearth.learn.tagger_examples.chosen", noted)
+    monkeypatch.setattr("training.ner_data.chosen", noted)
     sentences = Sentences(values)
     for held in (False, True):
         used.clear()
@@ -128,9 +128,9 @@ def test_tokens_get_the_kind_of_their_span() -> None:
 def test_training_in_pieces_gives_the_same_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, values: Values
 ) -> None:
-    monkeypatch.setattr(tagger_training, "Values", lambda _seed: values)
-    monkeypatch.setattr(tagger_training, "_POOL", 24)
-    monkeypatch.setattr(tagger_training, "read_requests", lambda *_: (["set an alarm"], {}))
+    monkeypatch.setattr(ner_train, "Values", lambda _seed: values)
+    monkeypatch.setattr(ner_train, "_POOL", 24)
+    monkeypatch.setattr(ner_train, "read_requests", lambda *_: (["set an alarm"], {}))
     options = Options(stages=((2, 1.0), (1, 0.5)), rank=2, batch_tokens=256)
     whole = train(tmp_path, options, tmp_path / "a", float("inf"))
     assert whole is not None
@@ -141,7 +141,7 @@ def test_training_in_pieces_gives_the_same_file(
     found = None
     n_pieces = 0
     clock = iter(range(1000))  # every look at it is a second later, so that a piece is a step or two
-    monkeypatch.setattr("hearth.learn.tagger_training.time.monotonic", lambda: next(clock))
+    monkeypatch.setattr("training.ner_train.time.monotonic", lambda: next(clock))
     while found is None:
         found = train(tmp_path, options, tmp_path / "b", 1.5)
         n_pieces += 1

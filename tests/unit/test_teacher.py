@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from hearth.errors import PlannerError, RequestError
-from hearth.guard.mask import Masker
-from hearth.guard.masked_model import MaskedModel
-from hearth.guard.owner_names import OwnerNames, OwnName
-from hearth.learn.buffer import Buffer
-from hearth.learn.teacher import (
+from hearth.formats.plan_json import plan_to_json
+from hearth.guard.deidentify.contact_names import OwnerNames, OwnName
+from hearth.guard.deidentify.masked_llm import MaskedModel
+from hearth.guard.deidentify.masker import Masker
+from hearth.learning.demonstration_store import Buffer
+from hearth.learning.teaching.teacher import (
     Budget,
     BudgetSpent,
     EndpointTeacher,
@@ -27,9 +28,8 @@ from hearth.learn.teacher import (
     SuccessTeacher,
     entry_from,
 )
-from hearth.models.scripted import ScriptedModel
-from hearth.plan_format import plan_to_json
-from hearth.store import Store
+from hearth.models.llm.scripted import ScriptedModel
+from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW, ScriptedTeacher, check_teacher
 from hearth.types import Context, Entity, Parameter, Plan, Ref, Refusal, Request, Step, ToolSpec
 

@@ -7,15 +7,15 @@ import time
 
 import numpy as np
 import pytest
-from tests.unit.test_memory_index import WordEncoder
-from tests.unit.test_retention import DAY, kinds, lived
 
 from hearth.config import MemoryKept
-from hearth.memory.events import EventMemory, NewEvent
+from hearth.memory.event_memory import EventMemory, NewEvent
+from hearth.memory.maintenance import EMBEDDED_AT_ONCE, retention_of, tend_a_little
 from hearth.memory.retention import Keeper, Retention
-from hearth.memory.tending import EMBEDDED_AT_ONCE, retention_of, tend_a_little
-from hearth.store import Store
+from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW
+from tests.unit.test_memory_index import WordEncoder
+from tests.unit.test_retention import DAY, kinds, lived
 
 
 @pytest.fixture

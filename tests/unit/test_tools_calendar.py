@@ -8,11 +8,12 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from hearth.errors import NotFound, ToolError
-from hearth.functions import FunctionTool, to_plain
+from hearth.formats.tool_signature import FunctionTool, to_plain
 from hearth.protocols import CallContext
+from hearth.storage.workspace import Folder
 from hearth.testing import FIXED_NOW, InMemoryWorkspace, check_tool, make_call
-from hearth.tools import events
-from hearth.tools.calendar import (
+from hearth.tools.pim import calendar_events as events
+from hearth.tools.pim.calendar import (
     MAX_EVENTS,
     TOOLS,
     add_event,
@@ -22,9 +23,8 @@ from hearth.tools.calendar import (
     move_event,
     next_event,
 )
-from hearth.tools.events import Event, EventId
+from hearth.tools.pim.calendar_events import Event, EventId
 from hearth.types import EmailAddress, Plain
-from hearth.workspace import Folder
 
 ZONE = FIXED_NOW.tzinfo
 
@@ -128,7 +128,7 @@ def test_every_tool_is_described_for_planners() -> None:
 
 def test_the_module_is_light() -> None:
     code = (
-        "import sys, hearth.tools.calendar, hearth.tools.reminders, hearth.tools.contacts, hearth.tools.clock\n"
+        "import sys, hearth.tools.pim.calendar, hearth.tools.pim.reminders, hearth.tools.pim.contacts, hearth.tools.clock\n"
         "print([m for m in ('icalendar', 'recurring_ical_events', 'vobject', 'httpx', 'pydantic') if m in sys.modules])"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -5,10 +5,11 @@ import datetime as dt
 import pytest
 
 from hearth.errors import Ambiguous, NotFound, ToolError
-from hearth.functions import FunctionTool
+from hearth.formats.tool_signature import FunctionTool
 from hearth.protocols import CallContext
+from hearth.storage.workspace import Folder
 from hearth.testing import FIXED_NOW, InMemoryWorkspace, check_tool, make_call
-from hearth.tools.contacts import (
+from hearth.tools.pim.contacts import (
     TOOLS,
     Contact,
     ContactId,
@@ -20,9 +21,8 @@ from hearth.tools.contacts import (
     list_contacts,
     upcoming_birthdays,
 )
-from hearth.tools.people import relations_in
+from hearth.tools.pim.person_lookup import relations_in
 from hearth.types import EmailAddress, Entity, PersonName, PhoneNumber, Plain
-from hearth.workspace import Folder
 
 
 class Home:

@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 
 from hearth.errors import ToolError
-from hearth.testing import InMemoryWorkspace
-from hearth.tools.contentlines import (
+from hearth.formats.content_lines import (
     MAX_DEPTH,
     Component,
     checked_email,
@@ -18,6 +17,7 @@ from hearth.tools.contentlines import (
     unescape,
     unreadable_notice,
 )
+from hearth.testing import InMemoryWorkspace
 
 
 def card(*lines: bytes) -> bytes:

@@ -13,11 +13,11 @@ import pytest
 from hearth.errors import Conflict, NotFound, ToolError, TransientToolError
 from hearth.protocols import CallContext
 from hearth.testing import FIXED_NOW, ClosedEgress, InMemoryWorkspace, make_call
-from hearth.tools import dav, mirror
-from hearth.tools.calendar import cancel_event, find_events, move_event
-from hearth.tools.dav import Account, Collection, checked_url, parse_xml, path_of
-from hearth.tools.events import EventId
-from hearth.tools.mirror import file_name
+from hearth.tools.pim import dav, mirror
+from hearth.tools.pim.calendar import cancel_event, find_events, move_event
+from hearth.tools.pim.calendar_events import EventId
+from hearth.tools.pim.dav import Account, Collection, checked_url, parse_xml, path_of
+from hearth.tools.pim.mirror import file_name
 from hearth.types import Plain
 
 Answer = Callable[[httpx.Request], httpx.Response]

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from hearth.errors import Ambiguous, Conflict, NotFound, ToolError
-from hearth.functions import FunctionTool
+from hearth.formats.tool_signature import FunctionTool
 from hearth.protocols import CallContext
-from hearth.store import Store
+from hearth.storage.database import Store
+from hearth.storage.workspace import Folder
 from hearth.testing import FIXED_NOW, InMemoryWorkspace, check_tool, make_call
 from hearth.tools.files import File, copy_file, delete_file, find_files, move_file, read_file, write_file
-from hearth.workspace import Folder
 
 DOCUMENTS: dict[str, bytes | str] = {
     "documents/rental-contract.txt": "The rent is 900 euros.",

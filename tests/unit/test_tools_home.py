@@ -11,11 +11,11 @@ import pytest
 
 from hearth.config import parse_settings
 from hearth.errors import Ambiguous, ConfigError, NotFound, ToolError
-from hearth.guard.policy import Policy, Rule
+from hearth.guard.policy.policy import Policy, Rule
 from hearth.protocols import CallContext
 from hearth.testing import InMemoryWorkspace, check_tool, make_call
-from hearth.tools.devices import NOT_CONNECTED, STATE_FILE, entities
-from hearth.tools.home import (
+from hearth_home.tools.devices import NOT_CONNECTED, STATE_FILE, entities
+from hearth_home.tools.home import (
     TOOLS,
     close_blinds,
     device_state,

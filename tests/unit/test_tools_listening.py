@@ -15,11 +15,11 @@ import pytest
 from PIL import Image
 
 from hearth.errors import CancelledError, NotFound, ToolError
-from hearth.footage.writing import picture
 from hearth.protocols import CallContext, Heard, Recording, Said, Tool, WrittenLine
 from hearth.testing import FIXED_NOW, InMemoryWorkspace, ScriptedFootage, check_tool, make_call
-from hearth.tools.listening import TOOLS, detect_sounds, read_text, transcribe_speech
-from hearth.tools.recorded import video_id
+from hearth_video.footage.text_images import picture
+from hearth_video.tools.listening import TOOLS, detect_sounds, read_text, transcribe_speech
+from hearth_video.tools.recorded_time import video_id
 
 
 def at(hour: int, minute: int = 0) -> dt.datetime:

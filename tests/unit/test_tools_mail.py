@@ -16,12 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hearth.errors import NotFound, ToolError
-from hearth.functions import FunctionTool
+from hearth.formats.tool_signature import FunctionTool
 from hearth.protocols import CallContext
-from hearth.store import Store
+from hearth.storage.database import Store
+from hearth.storage.workspace import Folder
 from hearth.testing import FIXED_NOW, InMemoryWorkspace, check_tool, make_call
-from hearth.tools.drafting import checked_address, owner
-from hearth.tools.mail import (
+from hearth.tools.mail.compose import checked_address, owner
+from hearth.tools.mail.mail import (
     delete_mail,
     draft_forward,
     draft_mail,
@@ -31,9 +32,8 @@ from hearth.tools.mail import (
     read_mail,
     send_mail,
 )
-from hearth.tools.maildir import place_of, places
+from hearth.tools.mail.maildir import place_of, places
 from hearth.types import Plain
-from hearth.workspace import Folder
 
 SETTINGS: dict[str, dict[str, Plain]] = {
     "owner": {"name": "Nora Falk", "email": "nora@falk.example"},

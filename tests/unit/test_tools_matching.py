@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hearth.tools.matching import excerpt, names, wanted
+from hearth.language.text.keyword_match import excerpt, names, wanted
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from hearth.errors import ToolError
-from hearth.functions import to_plain
-from hearth.memory.answering import Chances
-from hearth.memory.events import EventMemory
-from hearth.memory.facts import FactStore
-from hearth.memory.recollection import Recollection
+from hearth.formats.tool_signature import to_plain
+from hearth.memory.event_memory import EventMemory
+from hearth.memory.facts.fact_store import FactStore
+from hearth.memory.search.question_answering import Chances
+from hearth.memory.search.recollection import Recollection
 from hearth.protocols import Memory
-from hearth.store import Store
+from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW, InMemoryMemory, check_tool, make_call
 from hearth.tools.memory import remember, search_memory
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hearth.tools.html_text import looks_like_html, text_of_html
-from hearth.tools.messages import Head, decoded_words, read_attachments, read_body, read_head
+from hearth.tools.mail.html_text import looks_like_html, text_of_html
+from hearth.tools.mail.mime import Head, decoded_words, read_attachments, read_body, read_head
 
 # ── Heads ─────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from hearth.errors import Ambiguous, NotFound, SandboxError, ToolError
-from hearth.functions import FunctionTool
+from hearth.formats.tool_signature import FunctionTool
 from hearth.protocols import CallContext
-from hearth.store import Store
+from hearth.storage.database import Store
+from hearth.storage.workspace import Folder
 from hearth.testing import FIXED_NOW, InMemoryWorkspace, check_tool, make_call
 from hearth.tools.notes import (
     add_note,
@@ -22,7 +23,6 @@ from hearth.tools.notes import (
     read_list,
     remove_from_list,
 )
-from hearth.workspace import Folder
 
 Attempt = Callable[[], object]
 NOTES: dict[str, bytes | str] = {

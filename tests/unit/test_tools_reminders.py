@@ -5,10 +5,11 @@ import datetime as dt
 import pytest
 
 from hearth.errors import NotFound, ToolError
-from hearth.functions import FunctionTool
+from hearth.formats.tool_signature import FunctionTool
 from hearth.protocols import CallContext
+from hearth.storage.workspace import Folder
 from hearth.testing import FIXED_NOW, InMemoryWorkspace, check_tool, make_call
-from hearth.tools.reminders import (
+from hearth.tools.pim.reminders import (
     MAX_REMINDERS,
     TOOLS,
     Reminder,
@@ -22,7 +23,6 @@ from hearth.tools.reminders import (
     set_timer,
 )
 from hearth.types import Plain
-from hearth.workspace import Folder
 
 ZONE = FIXED_NOW.tzinfo
 

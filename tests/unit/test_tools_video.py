@@ -9,10 +9,11 @@ from typing import Any, cast
 import pytest
 
 from hearth.errors import CancelledError, NotFound, ToolError
-from hearth.functions import to_plain
+from hearth.formats.tool_signature import to_plain
 from hearth.protocols import CallContext, Recording, Sighting
 from hearth.testing import FIXED_NOW, ScriptedFootage, check_tool, make_call
-from hearth.tools.video import (
+from hearth.types import Plain
+from hearth_video.tools.video import (
     TOOLS,
     compare_days,
     describe_period,
@@ -23,7 +24,6 @@ from hearth.tools.video import (
     recognise_activity,
     show_frames,
 )
-from hearth.types import Plain
 
 YESTERDAY = FIXED_NOW.replace(day=19)
 

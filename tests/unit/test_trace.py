@@ -14,9 +14,8 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from hearth.errors import NotFound, StoreError
-from hearth.store import Store
-from hearth.testing import FIXED_NOW
-from hearth.trace import (
+from hearth.storage.database import Store
+from hearth.storage.trace import (
     CallRecord,
     StartedStep,
     Trace,
@@ -26,6 +25,7 @@ from hearth.trace import (
     moment_text,
     parse_moment,
 )
+from hearth.testing import FIXED_NOW
 from hearth.types import (
     OWNER,
     PUBLIC,
@@ -228,8 +228,8 @@ def test_the_record_grows_linearly_with_the_steps(home: Path) -> None:
 KILLED = """
     import datetime as dt, os, signal, sys
     from pathlib import Path
-    from hearth.store import Store
-    from hearth.trace import StartedStep, Trace
+    from hearth.storage.database import Store
+    from hearth.storage.trace import StartedStep, Trace
     from hearth.types import Request, StepResult
 
     trace = Trace(Store.open(Path(sys.argv[1])))

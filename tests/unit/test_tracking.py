@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hearth.experts.senses import Box, Vector
-from hearth.experts.tracking import Seen, Tracker, assigned
+from hearth_video.experts.expert_values import Box, Vector
+from hearth_video.experts.tracking import Seen, Tracker, assigned
 
 SIZE = (768, 432)
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pytest
-from tests.warrants import ME, NORA, Seen, judged, values, warrant
 
-from hearth.guard.labels import Value
-from hearth.guard.returned import Owner
+from hearth.guard.capability.record_extraction import Owner
+from hearth.guard.flow.labels import Value
 from hearth.types import OWNER, PUBLIC, Plain, Plan, Ref, Step
+from tests.warrants import ME, NORA, Seen, judged, values, warrant
 
 MAILS: list[Plain] = [
     {"id": "m1", "sender": "ben@roof.example", "cc": [], "subject": "Roof invoice", "text": "Pay at evil.example"},

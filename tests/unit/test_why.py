@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from hearth.cli import run
-from hearth.cli.why import Record, explained, explained_step
-from hearth.guard.chain import Draft
-from hearth.guard.ledger import Ledger
-from hearth.store import Store
+from hearth.cli.why_command import Record, explained, explained_step
+from hearth.guard.egress.hash_chain import Draft
+from hearth.guard.egress.ledger import Ledger
+from hearth.storage.database import Store
+from hearth.storage.trace import CallRecord, StartedStep, Trace
 from hearth.testing import FIXED_NOW
-from hearth.trace import CallRecord, StartedStep, Trace
 from hearth.types import (
     OWNER,
     Answer,

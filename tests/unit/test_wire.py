@@ -8,9 +8,9 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from hearth import wire
 from hearth.errors import WireError
-from hearth.wire import Manifest, PlanAsked, PlanGiven, read
+from hearth.formats import edge_protocol
+from hearth.formats.edge_protocol import Manifest, PlanAsked, PlanGiven, read
 
 NOW = dt.datetime(2026, 9, 7, 8, 0, tzinfo=dt.timezone(dt.timedelta(hours=2)))
 
@@ -83,24 +83,42 @@ def test_another_services_key_is_refused() -> None:
 @pytest.mark.parametrize(
     ("model", "said", "is_right"),
     [
-        (wire.RoundAsked, {"id": "a", "profile": "small", "sealing": "A" * 43 + "=", "masking": "B" * 43 + "="}, True),
-        (wire.RoundAsked, {"id": "a", "profile": "huge", "sealing": "A" * 43 + "=", "masking": "B" * 43 + "="}, False),
-        (wire.RoundAsked, {"id": "a", "profile": "small", "sealing": "short", "masking": "B" * 43 + "="}, False),
-        (wire.RoundTold, {"state": "none"}, True),
-        (wire.RoundTold, {"state": "elsewhere"}, False),
-        (wire.RoundTold, {"state": "rows", "boxes": {"0" * 32: "AAAA"}}, True),
-        (wire.RoundTold, {"state": "rows", "boxes": {"kitchen": "AAAA"}}, False),
-        (wire.SharesSent, {"id": "a", "boxes": {"0" * 32: "not base64!"}}, False),
-        (wire.OpeningSent, {"id": "a", "seeds": {"0" * 32: "AAAA"}}, True),
-        (wire.StatisticsTerms, {"mode": "plain", "k": 3, "least": 30, "most": 400}, True),
-        (wire.StatisticsTerms, {"mode": "loud", "k": 3, "least": 30, "most": 400}, False),
-        (wire.StatisticsTerms, {"mode": "plain", "k": 0, "least": 30, "most": 400}, False),
-        (wire.StatisticsTerms, {"mode": "plain", "k": 3, "least": 3, "most": 4, "sequences": [["t"] * 13]}, False),
+        (
+            edge_protocol.RoundAsked,
+            {"id": "a", "profile": "small", "sealing": "A" * 43 + "=", "masking": "B" * 43 + "="},
+            True,
+        ),
+        (
+            edge_protocol.RoundAsked,
+            {"id": "a", "profile": "huge", "sealing": "A" * 43 + "=", "masking": "B" * 43 + "="},
+            False,
+        ),
+        (
+            edge_protocol.RoundAsked,
+            {"id": "a", "profile": "small", "sealing": "short", "masking": "B" * 43 + "="},
+            False,
+        ),
+        (edge_protocol.RoundTold, {"state": "none"}, True),
+        (edge_protocol.RoundTold, {"state": "elsewhere"}, False),
+        (edge_protocol.RoundTold, {"state": "rows", "boxes": {"0" * 32: "AAAA"}}, True),
+        (edge_protocol.RoundTold, {"state": "rows", "boxes": {"kitchen": "AAAA"}}, False),
+        (edge_protocol.SharesSent, {"id": "a", "boxes": {"0" * 32: "not base64!"}}, False),
+        (edge_protocol.OpeningSent, {"id": "a", "seeds": {"0" * 32: "AAAA"}}, True),
+        (edge_protocol.StatisticsTerms, {"mode": "plain", "k": 3, "least": 30, "most": 400}, True),
+        (edge_protocol.StatisticsTerms, {"mode": "loud", "k": 3, "least": 30, "most": 400}, False),
+        (edge_protocol.StatisticsTerms, {"mode": "plain", "k": 0, "least": 30, "most": 400}, False),
+        (
+            edge_protocol.StatisticsTerms,
+            {"mode": "plain", "k": 3, "least": 3, "most": 4, "sequences": [["t"] * 13]},
+            False,
+        ),
     ],
 )
-def test_messages_of_statistics_are_checked(model: type[wire.Message], said: dict[str, object], is_right: bool) -> None:
+def test_messages_of_statistics_are_checked(
+    model: type[edge_protocol.Message], said: dict[str, object], is_right: bool
+) -> None:
     if is_right:
-        assert wire.read(model, json.dumps(said).encode())
+        assert edge_protocol.read(model, json.dumps(said).encode())
     else:
         with pytest.raises(WireError):
-            wire.read(model, json.dumps(said).encode())
+            edge_protocol.read(model, json.dumps(said).encode())

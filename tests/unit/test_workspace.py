@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from hearth.errors import Conflict, SandboxError, ToolError
-from hearth.sandbox import TEMPORARY_PREFIX, path_parts
-from hearth.store import Store
-from hearth.workspace import Folder, RollbackReport
+from hearth.storage.database import Store
+from hearth.storage.sandbox import TEMPORARY_PREFIX, path_parts
+from hearth.storage.workspace import Folder, RollbackReport
 
 LARGE = bytes(range(256)) * 4096  # 1 MB: its before-image is kept as a file
 
@@ -285,8 +285,8 @@ def test_path_parts() -> None:
 WRITER = """
     import sys
     from pathlib import Path
-    from hearth.store import Store
-    from hearth.workspace import Folder
+    from hearth.storage.database import Store
+    from hearth.storage.workspace import Folder
 
     home, first = Path(sys.argv[1]), int(sys.argv[2])
     folder = Folder(home / "owner", Store.open(home / "hearth.db"))

@@ -1,8 +1,9 @@
 """Joint inference: the student on the device, a teacher in the cloud, and who decides between the two.
 
 The teacher is on record: nothing is sent anywhere. What would be sent to it is made all the same, masked or as it was
-said, and measured: `usage` has the tokens, the bytes and the text, as `hearth.bench.system` reads them. Both answer as
-Ianvs' own language models do, with `completion`, `usage` and `prediction`, so that metrics written for those read them.
+said, and measured: `usage` has the tokens, the bytes and the text, as `hearth_bench.metrics.system_metrics` reads them.
+Both answer as Ianvs' own language models do, with `completion`, `usage` and `prediction`, so that metrics written for
+those read them.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ from typing import Any
 
 from sedna.common.class_factory import ClassFactory, ClassType
 
-from hearth.bench.system import Usage
-from hearth.guard.mask import Masker
-from hearth.guard.owner_names import OwnerNames, OwnName
-from hearth.learn.teacher import RecordedTeacher
-from hearth.models.adapted import load_tokenizer
-from hearth.plan_format import read_jsonl
+from hearth.formats.plan_json import read_jsonl
+from hearth.guard.deidentify.contact_names import OwnerNames, OwnName
+from hearth.guard.deidentify.masker import Masker
+from hearth.learning.teaching.teacher import RecordedTeacher
+from hearth.models.encoder.lora_encoder import load_tokenizer
 from hearth.protocols import Planner
 from hearth.types import Context, Plan, Refusal
+from hearth_bench.metrics.system_metrics import Usage
 from hearth_plans import AT_HOME, DATA, Meter, answer_of, demonstrations_of, request_of, tools
 from hearth_student import sureness_of, taught_planner
 

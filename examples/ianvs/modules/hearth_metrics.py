@@ -1,4 +1,4 @@
-"""Metrics of plans for all three examples: Hearth's own (`hearth.bench`), under names that YAML files use.
+"""Metrics of plans for all three examples: Hearth's own (`hearth_bench`), under names that YAML files use.
 
 Node, link and argument scores are over requests that have a right plan; `accuracy` and `exact` are over all: where the
 right thing is to refuse or to ask back, a plan without steps is right.
@@ -11,12 +11,12 @@ from typing import Any
 
 from sedna.common.class_factory import ClassFactory, ClassType
 
-from hearth.bench.arguments import argument_scores
-from hearth.bench.datasets import gold_of, graph_of
-from hearth.bench.metrics import is_accurate, plan_scores
-from hearth.bench.suites.q2a import is_same
-from hearth.bench.system import NotMeasured, measure_system
 from hearth.types import Plan
+from hearth_bench.data.datasets import gold_of, graph_of
+from hearth_bench.metrics.argument_f1 import argument_scores
+from hearth_bench.metrics.plan_metrics import is_accurate, plan_scores
+from hearth_bench.metrics.system_metrics import NotMeasured, measure_system
+from hearth_bench.suites.q2a_suite import is_same
 from hearth_plans import plan_of, tools
 
 
@@ -31,7 +31,7 @@ def planned(y_true: Sequence[str], y_pred: Sequence[Any]) -> list[tuple[Plan, Pl
 
 
 def graph_score(key: str, y_true: Sequence[str], y_pred: Sequence[Any]) -> float:
-    """A score of `hearth.bench.metrics.plan_scores`."""
+    """A score of `hearth_bench.metrics.plan_metrics.plan_scores`."""
     both = planned(y_true, y_pred)
     golds = [gold_of(right).graph for right, _ in both]
     found = plan_scores([graph_of(predicted) for _, predicted in both], golds, set(tools())) if both else {}
@@ -84,7 +84,7 @@ def cloud_share(y_true: Sequence[str], y_pred: Sequence[Any]) -> float:
 
 
 def measured(name: str, y_true: Sequence[str], y_pred: Sequence[Any]) -> float:
-    """A measure of `hearth.bench.system`; what cannot be told is no number, and says why."""
+    """A measure of `hearth_bench.metrics.system_metrics`; what cannot be told is no number, and says why."""
     found = measure_system(name, y_true, y_pred)
     if isinstance(found, NotMeasured):
         print(f"{name} is not measured: {found.reason}")

@@ -30,7 +30,7 @@ class Invocation:
     @property
     def home(self) -> Path:
         """Home folder: the one named, else of the environment, else of the platform."""
-        from hearth import config  # reads settings; commands without a home start faster without
+        from hearth import config
 
         return config.home_folder(self.named_home, os.environ)
 
@@ -58,7 +58,7 @@ yes_option = click.option("--yes", is_flag=True, help="Approve what would be ask
 def opened_agent(invocation: Invocation, *, yes: bool) -> Iterator[Agent]:
     """An agent on the home, with what it recovered from a crash said on standard error."""
     from hearth.agent import Agent
-    from hearth.guard.approval import RefusingApprover, TerminalApprover, YesApprover
+    from hearth.guard.policy.approval import RefusingApprover, TerminalApprover, YesApprover
 
     approver = YesApprover() if yes else TerminalApprover() if sys.stdin.isatty() else RefusingApprover()
     with contextlib.redirect_stdout(sys.stderr):  # a plug-in may print; standard output is for answers

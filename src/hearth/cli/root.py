@@ -48,7 +48,7 @@ def main() -> NoReturn:
     # The matrices here are small: a second thread of the linear algebra gains nothing, and waits for it by spinning,
     # which on a busy machine made the search through memory 35 times slower. Read when numpy is first imported.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from hearth.guard.sockets import install_network_guard
+    from hearth.guard.egress.audit_hook import install_network_guard
 
     _open_streams()
     install_network_guard()
@@ -107,24 +107,24 @@ def run(arguments: list[str]) -> int:
 
 
 ELSEWHERE = {
-    "adapters": "hearth.cli.adapters:adapters",
-    "bench": "hearth.cli.benchmarks:bench",
-    "cloud": "hearth.cli.cloud:cloud",
-    "correct": "hearth.cli.correcting:correct",
-    "devices": "hearth.cli.devices:devices",
-    "edge": "hearth.cli.edge:edge",
-    "fleet": "hearth.cli.fleet:fleet",
-    "forget": "hearth.cli.forgetting:forget",
-    "learn": "hearth.cli.quarantine:learn",  # a command of it; loads the others
-    "ledger": "hearth.cli.ledger:ledger",
-    "mask": "hearth.cli.masking:mask",
-    "memory": "hearth.cli.memory:memory",
-    "people": "hearth.cli.people:people",
-    "policy": "hearth.cli.policy:policy",
-    "sedna": "hearth.cli.sedna:sedna",
-    "skills": "hearth.cli.skills:skills",
-    "video": "hearth.cli.video:video",
-    "why": "hearth.cli.why:why",
+    "adapters": "hearth.cli.learning.adapter_commands:adapters",
+    "bench": "hearth_bench.cli.bench_commands:bench",
+    "cloud": "hearth_cloud.cli.cloud_commands:cloud",
+    "correct": "hearth.cli.learning.correct_command:correct",
+    "devices": "hearth_home.cli.device_commands:devices",
+    "edge": "hearth.cli.edge.edge_commands:edge",
+    "fleet": "hearth_bench.cli.fleet_commands:fleet",
+    "forget": "hearth.cli.memory.forget_command:forget",
+    "learn": "hearth.cli.learning.quarantine_commands:learn",  # a command of it; loads the others
+    "ledger": "hearth.cli.guard.ledger_commands:ledger",
+    "mask": "hearth.cli.guard.mask_command:mask",
+    "memory": "hearth.cli.memory.memory_commands:memory",
+    "people": "hearth_video.cli.people_commands:people",
+    "policy": "hearth.cli.guard.policy_commands:policy",
+    "sedna": "hearth_cloud.cli.sedna_commands:sedna",
+    "skills": "hearth.cli.learning.skill_commands:skills",
+    "video": "hearth_video.cli.video_commands:video",
+    "why": "hearth.cli.why_command:why",
 }
 """Commands by where they are written, loaded when they are asked for: a command waits for its own imports alone."""
 
@@ -281,16 +281,16 @@ def plan(
     in the same order with their confidence, also unsure ones. Stopped, the same command carries on.
     """
     if batch is not None:
-        from hearth.cli.batch import run_batch
-        from hearth.cli.learning import folder_of
+        from hearth.cli.batch_commands import run_batch
+        from hearth.cli.learning.learn_commands import folder_of
 
         if text or out is None:
             raise click.UsageError("--batch takes its requests from the file and needs --out; leave TEXT out")
         return run_batch(batch, out, folder_of(invocation, state), tools_file, as_json=as_json)
     if out is not None or state is not None:
         raise click.UsageError("--out and --state go with --batch")
-    from hearth.plan_format import plan_to_json, read_tools, refusal_to_json
-    from hearth.plan_text import plan_lines
+    from hearth.formats.plan_json import plan_to_json, read_tools, refusal_to_json
+    from hearth.formats.plan_text import plan_lines
     from hearth.types import Plan
 
     request = _request_text(text)
@@ -320,7 +320,7 @@ def plan(
 @click.pass_obj
 def tools(invocation: Invocation, as_json: bool) -> int:
     """List the tools, what they take and what they do."""
-    from hearth.plan_format import tool_to_json
+    from hearth.formats.plan_json import tool_to_json
     from hearth.registry import load_tools
 
     with contextlib.redirect_stdout(sys.stderr):  # a plug-in may print
@@ -350,7 +350,7 @@ def tools(invocation: Invocation, as_json: bool) -> int:
 def history(invocation: Invocation, id: str | None, limit: int, as_json: bool) -> None:
     """List what was asked and done, or show one episode whole."""
     from hearth.agent import open_trace
-    from hearth.plan_format import episode_to_json
+    from hearth.formats.plan_json import episode_to_json
     from hearth.registry import load_tools
     from hearth.terminal import episode_lines, short
 
@@ -443,7 +443,7 @@ def demo(
 
     With the extra `video` installed the home has a minute of video too, composed for it, and is asked about it.
     """
-    from hearth.demo.run import run_demo
+    from hearth.demo.demo_run import run_demo
 
     return run_demo(requests=requests, limit=limit, report=report, keep=keep, yes=yes, as_json=as_json, footage=footage)
 
@@ -458,8 +458,8 @@ def _run(agent: Agent, text: str) -> Episode:
 
 
 def _show(agent: Agent, episode: Episode, as_json: bool) -> None:
-    from hearth.plan_format import episode_to_json
-    from hearth.plan_text import plan_lines
+    from hearth.formats.plan_json import episode_to_json
+    from hearth.formats.plan_text import plan_lines
     from hearth.terminal import answer_lines, evidence_lines, left
 
     if as_json:

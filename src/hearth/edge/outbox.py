@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from hearth.store import Store
+from hearth.storage.database import Store
 
 Kind = Literal["demonstration", "statistics", "question"]
 KINDS: tuple[Kind, ...] = ("demonstration", "statistics", "question")

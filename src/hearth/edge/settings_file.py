@@ -11,8 +11,8 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from hearth.atomic_files import replacing
 from hearth.config import Settings, host_and_port, parse_settings, read_settings
-from hearth.durable import replacing
 from hearth.errors import ConfigError
 
 _HEADER = re.compile(r"(?m)^[ \t]*\[network\][ \t]*(?:#.*)?$")

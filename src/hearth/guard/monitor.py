@@ -17,19 +17,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from hearth.errors import DeniedError, HearthError, NotFound, NotInEnum, ToolCrashed
-from hearth.functions import from_plain
-from hearth.guard.address_book import KnownAddresses
-from hearth.guard.ahead import Foreseen
-from hearth.guard.approval import difference, question
-from hearth.guard.consents import Consent, deciding, is_fixed
-from hearth.guard.injection import InjectionReader
-from hearth.guard.judging import NEVER_CONSENTED, Judge, Occasion
-from hearth.guard.labelling import Labelling
-from hearth.guard.labels import StepLabels, Value, join_all, refs_in
-from hearth.guard.marking import MarkedMemory
-from hearth.guard.policy import Decision, Judgement, Policy, literal, strictest
-from hearth.guard.records import Records
-from hearth.guard.results import checked
+from hearth.formats.tool_signature import from_plain
+from hearth.guard.decision import NEVER_CONSENTED, Judge, Occasion
+from hearth.guard.egress.speculative_reads import Foreseen
+from hearth.guard.flow.injection import InjectionReader
+from hearth.guard.flow.label_assignment import Labelling
+from hearth.guard.flow.labels import StepLabels, Value, join_all, refs_in
+from hearth.guard.flow.memory_labels import MarkedMemory
+from hearth.guard.flow.result_validation import checked
+from hearth.guard.flow.trusted_contacts import KnownAddresses
+from hearth.guard.guard_state import Records
+from hearth.guard.policy.approval import difference, question
+from hearth.guard.policy.consents import Consent, deciding, is_fixed
+from hearth.guard.policy.policy import Decision, Judgement, Policy, literal, strictest
 from hearth.protocols import Approver, CallContext, Cause, Reply, Tool
 from hearth.types import Argument, Asked, Parameter, Plain, Plan, Ref, Ruling, Step, ToolSpec
 

@@ -21,9 +21,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from hearth.durable import sync_folder
+from hearth.atomic_files import sync_folder
 from hearth.errors import NotFound, StoreCorruptError, StoreFullError
-from hearth.store import Store
+from hearth.storage.database import Store
 
 FOLDER = "blobs"
 """Under the home."""

@@ -29,11 +29,11 @@ from typing import Literal
 import numpy as np
 
 from hearth.memory.blobs import Blobs
-from hearth.memory.events import EventMemory, NewEvent, keep_vectors
-from hearth.memory.index import Row, is_vector, packed, unpacked_bytes
-from hearth.memory.terms import HAS_NUMBER, HAS_TIME, Stemmer, signs_of
-from hearth.store import Store
-from hearth.trace import label_from_text, parse_moment
+from hearth.memory.event_memory import EventMemory, NewEvent, keep_vectors
+from hearth.memory.search.memory_index import Row, is_vector, packed, unpacked_bytes
+from hearth.memory.search.terms import HAS_NUMBER, HAS_TIME, Stemmer, signs_of
+from hearth.storage.database import Store
+from hearth.storage.trace import label_from_text, parse_moment
 
 Level = Literal["day", "month", "year"]
 N_LINES: Mapping[Level, int] = {"day": 16, "month": 120, "year": 240}

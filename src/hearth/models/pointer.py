@@ -20,10 +20,10 @@ import tokenizers
 from numpy.typing import NDArray
 
 from hearth.errors import StoreCorruptError
-from hearth.models import minilm
-from hearth.models.encoder import MAX_CHARACTERS, MAX_TOKENS, MiniLMEncoder
-from hearth.models.layers import LAYER_MATRICES, N_LAYERS, Array, Shape, quantised, upper_weights
-from hearth.models.run_time import onnxruntime
+from hearth.models.encoder import minilm
+from hearth.models.encoder.onnx_session import onnxruntime
+from hearth.models.encoder.sentence_encoder import MAX_CHARACTERS, MAX_TOKENS, MiniLMEncoder
+from hearth.models.encoder.transformer_layers import LAYER_MATRICES, N_LAYERS, Array, Shape, quantised, upper_weights
 from hearth.protocols import Encoder, Proposal
 from hearth.types import ToolSpec
 
@@ -192,7 +192,7 @@ class Pointer:
         cache_dir: Path | None = None,
         n_threads: int = 1,
     ) -> Pointer:
-        """Load what `learn.adapter` wrote, for the tools now on offer.
+        """Load what `learning.finetune.trainer` wrote, for the tools now on offer.
 
         Args:
             graph: Links that are possible; others are proposed only where nothing else is left. None allows any.

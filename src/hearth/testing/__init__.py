@@ -18,9 +18,9 @@ from hearth.testing.doubles import (
     ScriptedTeacher,
     make_call,
 )
-from hearth.testing.of_planners import check_planner, check_teacher
-from hearth.testing.of_seams import check_expert, check_footage, check_sensor, check_workspace
-from hearth.testing.of_tools import check_tool
+from hearth.testing.planner_contract import check_planner, check_teacher
+from hearth.testing.seam_contracts import check_expert, check_footage, check_sensor, check_workspace
+from hearth.testing.tool_contract import check_tool
 
 __all__ = [
     "FIXED_NOW",

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, cast
 
-from hearth.functions import tool
+from hearth.formats.tool_signature import tool
 from hearth.protocols import CallContext
 from hearth.types import Plain, ToolSpec
 

@@ -15,7 +15,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from hearth.errors import ToolError
-from hearth.tools.units import CURRENCIES, converted, measures, named_unit, refuse_currency, registry, short, unit_text
+from hearth.tools.unit_conversion import (
+    CURRENCIES,
+    converted,
+    measures,
+    named_unit,
+    refuse_currency,
+    registry,
+    short,
+    unit_text,
+)
 
 N_MAX_TOKENS = 200
 N_MAX_DEPTH = 40

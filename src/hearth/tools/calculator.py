@@ -14,9 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from hearth.errors import ToolError
-from hearth.functions import tool
+from hearth.formats.tool_signature import tool
 from hearth.tools.arithmetic import evaluate, evaluate_unit, number_text
-from hearth.tools.units import converted, registry, unit_text
+from hearth.tools.unit_conversion import converted, registry, unit_text
 
 N_MAX_CHARACTERS = 500
 _PLURALS = {"foot": "feet", "inch": "inches", "stone": "stone", "century": "centuries"}

@@ -16,9 +16,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hearth.errors import Ambiguous, NotFound
-from hearth.functions import tool
+from hearth.formats.tool_signature import tool
+from hearth.language.text.normalize import folded
 from hearth.protocols import CallContext
-from hearth.tools.words import folded
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 MONTHS = (

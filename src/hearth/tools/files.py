@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hearth.errors import Ambiguous, Conflict, NotFound, SandboxError, ToolError
-from hearth.functions import tool
+from hearth.formats.tool_signature import tool
+from hearth.language.text.keyword_match import Wanted, fold, names, wanted
 from hearth.protocols import CallContext, Workspace
-from hearth.tools.matching import Wanted, fold, names, wanted
 from hearth.types import FilePath
 
 ROOT = "documents"

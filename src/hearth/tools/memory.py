@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import NewType
 
 from hearth.errors import NotFound, ToolError
-from hearth.functions import tool
+from hearth.formats.content_lines import checked_text
+from hearth.formats.tool_signature import tool
 from hearth.protocols import CallContext, MemoryHit
-from hearth.tools.contentlines import checked_text
 from hearth.types import Label, Plain
 
 MemoryId = NewType("MemoryId", str)

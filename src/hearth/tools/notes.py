@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from typing import NewType
 
 from hearth.errors import Ambiguous, NotFound, ToolError
-from hearth.functions import ID_IS_A_KEY, tool
+from hearth.formats.tool_signature import ID_IS_A_KEY, tool
+from hearth.language.text.keyword_match import excerpt, fold, names, wanted
+from hearth.language.text.normalize import stems
 from hearth.protocols import CallContext, Workspace
 from hearth.tools.files import decoded, text_bytes
-from hearth.tools.matching import excerpt, fold, names, wanted
-from hearth.tools.words import stems
 from hearth.types import FilePath
 
 NoteId = NewType("NoteId", str)

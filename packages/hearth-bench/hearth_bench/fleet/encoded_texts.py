@@ -1,0 +1,83 @@
+"""Every text of a fleet as numbers, read once and kept in a file that all processes share."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from hearth.agent import shipped_demonstrations
+from hearth.cli.progress import SILENT, Progress
+from hearth.models.encoder.sentence_encoder import TokenVectors
+from hearth.planning.adaptation.case_adaptation import rarity_of
+from hearth.planning.ranking.features import Reader, TokenEncoder
+from hearth_bench.fleet.habits import Persona
+from hearth_bench.fleet.simulated_edge import DEVICES, FloatRows, Texts
+
+_CHUNK = 64
+
+
+def texts_of(personas: Sequence[Persona]) -> tuple[str, ...]:
+    """All that owners with these personas may say, sorted."""
+    said = {
+        wording.text
+        for persona in personas
+        for sample in [one for kind in persona.kinds for one in kind.samples] + list(persona.probes)
+        for wording in persona.wordings(sample)
+    }
+    return tuple(sorted(said))
+
+
+class _Once:
+    """An encoder that gives what was just encoded to several readers."""
+
+    def __init__(self, encoder: TokenEncoder) -> None:
+        self._encoder = encoder
+        self.dim = encoder.dim
+        self.name = getattr(encoder, "name", "")
+        self.tokens: list[TokenVectors] = []
+
+    def read(self, texts: Sequence[str]) -> list[TokenVectors]:
+        return self._encoder.encode_tokens(texts)
+
+    def encode(self, texts: Sequence[str]) -> FloatRows:
+        return self._encoder.encode(texts)
+
+    def encode_tokens(self, texts: Sequence[str]) -> list[TokenVectors]:
+        return self.tokens[: len(texts)]
+
+
+def read_texts(texts: Sequence[str], encoder: TokenEncoder, folder: Path, progress: Progress = SILENT) -> Texts:
+    """Vectors and features of texts, from `folder` where they were read before.
+
+    Raises:
+        OSError: The folder cannot be written.
+    """
+    once = _Once(encoder)
+    readers = {device.name: Reader(once, device.reading) for device in DEVICES}
+    prints = [reader.fingerprint for reader in readers.values()]
+    key = hashlib.sha256("\n".join([*prints, *texts]).encode()).hexdigest()[:16]
+    paths = {name: folder / f"texts-{key}-{name}.npy" for name in ("vectors", *readers)}
+    if not all(path.exists() for path in paths.values()):
+        made: dict[str, list[FloatRows]] = {name: [] for name in paths}
+        with progress.stage("Reading what is said", len(texts)) as advance:
+            for start in range(0, len(texts), _CHUNK):
+                chunk = texts[start : start + _CHUNK]
+                once.tokens = once.read(chunk)
+                made["vectors"].append(np.array([tokens.whole for tokens in once.tokens], dtype=np.float32))
+                for name, reader in readers.items():
+                    made[name].append(reader.text_features(reader.read(chunk)))
+                advance(len(chunk))
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, rows in made.items():
+            temporary = paths[name].with_suffix(f".{os.getpid()}.tmp")
+            with temporary.open("wb") as file:
+                np.save(file, np.concatenate(rows))
+            temporary.replace(paths[name])
+    loaded = {name: np.load(path, mmap_mode="r") for name, path in paths.items()}
+    vectors = loaded.pop("vectors")
+    rarity = rarity_of(one.request for one in shipped_demonstrations())
+    return Texts({text: k for k, text in enumerate(texts)}, vectors, loaded, rarity)

@@ -1,0 +1,244 @@
+"""What founders of a fleet learnt as the prior that a service would publish, and what a new edge plans with it.
+
+Each founder gives what a device would (`planning.ranking.statistics.sufficient_statistics.summed`: bounded, and nothing
+with too few demonstrations); the sums are merged. A new edge's student (profile `small`) was taught the shipped
+demonstrations, as every device is, and takes the prior beside them. What it says of every text that newcomers may say
+is kept in the folder, so that parts can run anywhere. Arguments are in no prior: a device reads them from the request
+as its agent does (`planning.arguments.binding`), by what the shipped demonstrations show of how each is said and which
+result feeds which step.
+
+Covered: the prior's exact sums, whatever the number of processes; no text, value or name of a founder is in it. Not
+covered: judging contributions (`hearth_bench.measure.learning.prior_gain` does), rounds in secret, a prior that is
+renewed meanwhile.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from hearth.cli.progress import SILENT, Progress
+from hearth.formats.run_record import write_json
+from hearth.language.values.slots import find_slots
+from hearth.planning.arguments.alignment import Lesson, LessonStep, Result, Several, Source, explain, tokens_of
+from hearth.planning.arguments.binding import Unit, bind
+from hearth.planning.arguments.context_counts import Manners
+from hearth.planning.ranking.examples import Taught, step_texts, taught_of
+from hearth.planning.ranking.features import FloatRows, Reading
+from hearth.planning.ranking.ranker import Ranking, Student
+from hearth.planning.ranking.statistics.device_profiles import PROFILES
+from hearth.planning.ranking.statistics.statistics_codec import encode
+from hearth.planning.ranking.statistics.sufficient_statistics import Statistics, merged, summed
+from hearth.planning.ranking.statistics.vector_layout import public_tools
+from hearth.protocols import Encoder
+from hearth.types import Argument, Context, Demonstration, Plan, Ref, Step, ToolSpec
+from hearth_bench.fleet.habits import Asked
+
+Links: TypeAlias = tuple[tuple[int, int], ...]
+MOST, LEAST = 400, 30
+"""Demonstrations that a founder may count for, and below which it gives nothing: as a service's `[statistics]` says."""
+_N_KEPT = 4
+"""Candidates kept of each text: a device may lack the tools of the first."""
+_CHUNK = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Likely:
+    """Tools that a prior takes for what is wanted."""
+
+    tools: tuple[str, ...]
+    links: Links
+    """Which step feeds or precedes which."""
+    confidence: float
+    """How likely just these tools are."""
+
+
+# ── What founders give ────────────────────────────────────────────────────────────────────────────────────
+
+
+def shape_of(plan: Plan) -> str:
+    """What of a plan can be in a prior, as a line: tools, what each step was said to do, which step needs which."""
+    return json.dumps([[step.tool, step.text, sorted(step.needs())] for step in plan.steps])
+
+
+def shaped(text: str, shape: str) -> Demonstration:
+    """The demonstration of such a line, its arguments left out."""
+    steps = tuple(Step(tool, {}, tuple(needs), said) for tool, said, needs in json.loads(shape))
+    return Demonstration("", text, Plan(steps))
+
+
+class Founders:
+    """What each founder was taught: texts with the shapes of their plans, by edge and persona."""
+
+    def __init__(self, taught: Mapping[int, Sequence[tuple[str, str]]], persona: Mapping[int, str]) -> None:
+        self.taught, self.persona = taught, persona
+
+    def statistics(self, student: Student) -> dict[str, Statistics]:
+        """The sum of what was given, by persona; those of whom nobody had enough are left out."""
+        known = self._read(student)
+        allowed = frozenset(student.tools) | public_tools()
+        found: dict[str, Statistics] = {}
+        for edge in sorted(self.taught):
+            mine = {f"{k}": known[one] for k, one in enumerate(self.taught[edge])}
+            if len(mine) < LEAST:
+                continue
+            given = summed(student.reader, mine, allowed, MOST)
+            persona = self.persona[edge]
+            found[persona] = found[persona].plus(given) if persona in found else given
+        return found
+
+    def _read(self, student: Student) -> dict[tuple[str, str], Taught]:
+        pairs = sorted({one for mine in self.taught.values() for one in mine})
+        readings = read_all(student, sorted({text for text, _ in pairs}))
+        said = {pair: step_texts(shaped(*pair), student.tools) for pair in pairs}
+        texts = sorted({text for mine in said.values() for text in mine})
+        vectors = dict(zip(texts, student.reader.step_vectors(texts), strict=True)) if texts else {}
+
+        def rows(pair: tuple[str, str]) -> FloatRows:
+            return np.array([vectors[text] for text in said[pair]])
+
+        return {pair: taught_of(shaped(*pair), readings[pair[0]], rows(pair)) for pair in pairs}
+
+
+def read_all(student: Student, texts: Sequence[str]) -> dict[str, Reading]:
+    """Readings by text."""
+    return {
+        text: reading
+        for start in range(0, len(texts), _CHUNK)
+        for text, reading in zip(
+            texts[start : start + _CHUNK], student.read(texts[start : start + _CHUNK]), strict=True
+        )
+    }
+
+
+def write_likely(
+    path: Path,
+    founders: Founders,
+    shipped: Sequence[Demonstration],
+    encoder: Encoder,
+    tools: Mapping[str, ToolSpec],
+    asked: Mapping[str, Sequence[str]],
+    progress: Progress = SILENT,
+) -> None:
+    """Make a student for each prior and write what it says of texts.
+
+    Args:
+        founders: With none of them, or none that had enough, the student knows what is shipped alone.
+        asked: Texts by the persona whose founders are left out of the prior; empty: nobody is left out.
+    """
+    shown = Student(encoder, tools, PROFILES["small"])
+    shown.learn([one for one in shipped if one.plan.steps])
+    given = founders.statistics(shown)
+    found: dict[str, object] = {}
+    with progress.stage(f"What a new edge of {path.stem} knows", sum(map(len, asked.values()))) as advance:
+        for without, texts in sorted(asked.items()):
+            others = [one for persona, one in sorted(given.items()) if persona != without]
+            prior = merged(others) if others else None
+            student = shown.blank()
+            student.learn_from(shown, shown.ids)
+            student.take_prior(prior)
+            student.settle()
+            likely: dict[str, object] = {}
+            for start in range(0, len(texts), _CHUNK):
+                some = texts[start : start + _CHUNK]
+                rankings = student.rank_readings(student.read(some))
+                likely |= {text: _kept(ranking) for text, ranking in zip(some, rankings, strict=True)}
+                advance(len(some))
+            found[without] = {"n_bytes": len(encode(prior)) if prior is not None else 0, "likely": likely}
+    write_json(path, found)
+
+
+def _kept(ranking: Ranking) -> list[object]:
+    most = max((one.probability for one in ranking.candidates), default=0.0)
+    return [
+        [list(one.tools), [list(link) for link in one.links], round(ranking.confidence * one.probability / most, 6)]
+        for one in ranking.candidates[:_N_KEPT]
+        if one.tools and most
+    ]
+
+
+# ── What a new edge plans ─────────────────────────────────────────────────────────────────────────────────
+
+
+class _Book:
+    """Lessons by the tools they show."""
+
+    def __init__(self, lessons: Iterable[Lesson]) -> None:
+        self._with: dict[str, list[Lesson]] = {}
+        for lesson in lessons:
+            for tool in {step.tool for step in lesson.steps}:
+                self._with.setdefault(tool, []).append(lesson)
+
+    def newest_with(self, tool: str, n: int) -> Sequence[Lesson]:
+        return self._with.get(tool, [])[: -n - 1 : -1]
+
+    def sample(self, n_per_tool: int, n: int) -> Sequence[Lesson]:
+        some = {id(one): one for tool in sorted(self._with) for one in self._with[tool][-n_per_tool:]}
+        return list(some.values())[:n]
+
+
+class Arguments:
+    """How arguments are said, and which result feeds which step, by the demonstrations that everybody has."""
+
+    def __init__(self, shipped: Sequence[Demonstration]) -> None:
+        planned = [one for one in shipped if one.plan.steps]
+        self._manners = Manners(_Book(lesson for one in planned for lesson in explain(one)))
+        self._feeds: dict[tuple[str, str], Counter[tuple[str, tuple[str, ...], bool]]] = {}
+        for one in planned:
+            for target in one.plan.steps:
+                for name, value in target.arguments.items():
+                    for ref in _refs(value):
+                        pair = one.plan.steps[ref.step].tool, target.tool
+                        self._feeds.setdefault(pair, Counter())[name, ref.path, isinstance(value, list)] += 1
+
+    def plan(self, likely: Likely, asked: Asked, tools: Mapping[str, ToolSpec]) -> Plan:
+        """The tools with what the request says for them; what it does not say is left out."""
+        text = asked.wording.text
+        tokens = tokens_of(text, find_slots(text, asked.now, Context()))
+        return Plan(tuple(bind(self._steps(likely), Unit(text, tokens, self._manners), tools).steps))
+
+    def _steps(self, likely: Likely) -> list[LessonStep]:
+        sources: list[dict[str, Source]] = [{} for _ in likely.tools]
+        for first, second in likely.links:
+            known = self._feeds.get((likely.tools[first], likely.tools[second]))
+            if not known:
+                continue
+            name, path, is_list = max(known, key=lambda way: (known[way], way))
+            result = Result(first, path, likely.tools[first])
+            before = sources[second].get(name)
+            items = before.items if isinstance(before, Several) else ()
+            sources[second][name] = Several((*items, result)) if is_list else result
+        return [LessonStep(tool, mine) for tool, mine in zip(likely.tools, sources, strict=True)]
+
+
+def _refs(value: Argument) -> list[Ref]:
+    return [one for one in (value if isinstance(value, list) else [value]) if isinstance(one, Ref)]
+
+
+class Guide:
+    """What a device makes of a prior: the likeliest tools that it has, with the arguments that a request says."""
+
+    def __init__(self, likely: Mapping[str, Any], arguments: Arguments, tools: Mapping[str, ToolSpec]) -> None:
+        """
+        Args:
+            likely: By text, as `write_likely` wrote it.
+            tools: Those of the device.
+        """
+        self._likely, self._arguments, self._tools = likely, arguments, tools
+
+    def likely(self, text: str) -> Likely | None:
+        """Raises: KeyError: The prior was not asked about this text."""
+        for tools, links, confidence in self._likely[text]:
+            found = Likely(tuple(tools), tuple((a, b) for a, b in links), confidence)
+            if self._tools.keys() >= set(found.tools):
+                return found
+        return None
+
+    def plan(self, likely: Likely, asked: Asked) -> Plan:
+        return self._arguments.plan(likely, asked, self._tools)

@@ -1,0 +1,205 @@
+"""Where cases run: the seam, and processes of this machine.
+
+Covered: a case that dies or hangs (with a limit) takes no other with it; closing the iterator, Ctrl-C and the parent's
+death end all cases; a case that is ended has three seconds to write what it has.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from hearth_bench.ianvs.cases.case_outcome import CANNOT_WRITE
+
+JOB_CASE = "hearth_bench.ianvs.cases.job_case:run_case"
+"""The program that runs one case of a job: where its `Run` is."""
+_GRACE_S = 3.0
+"""For a case to write what it has when it is stopped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A case with the folder it runs in."""
+
+    number: int
+    label: str
+    folder: Path
+    fingerprint: str = ""
+    was_done: bool = False
+    """Before this run, when resumed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What an engine says of a case: how far it is, or that it ended."""
+
+    case: Case
+    doing: str = ""
+    share: float = 0.0
+    has_ended: bool = False
+    fault: str = ""
+    """Why there is no outcome, where the case ended without."""
+    could_write: bool = True
+    """False where there is none because it could not be written: others cannot write either."""
+
+
+class Engine(Protocol):
+    """Where cases run: local processes, or a cluster with the same file system."""
+
+    def run(self, cases: Sequence[Case]) -> Iterator[Event]:
+        """Run them all; closing the iterator stops those that run."""
+        ...
+
+
+def command(program: str) -> list[str]:
+    """What starts a case's process."""
+    return [sys.executable, "-P", "-m", "hearth_bench.ianvs.cases.case_process", program]
+
+
+def environment(seed: int) -> dict[str, str]:
+    """Of a case's process.
+
+    What is hashed hangs on the seed alone, and sums are made by one thread, so that they are the same on every machine;
+    `OPENBLAS_NUM_THREADS` gives numpy more.
+    """
+    return {"OPENBLAS_NUM_THREADS": "1", **os.environ, "PYTHONHASHSEED": str(seed % 2**32)}
+
+
+def order(folder: Path, network: bool) -> str:
+    """What a case's process is told."""
+    return json.dumps({"folder": str(folder), "network": network}) + "\n"
+
+
+class LocalEngine:
+    """Processes of this machine. The next one starts while others work, so that its imports cost no time.
+
+    Args:
+        n_at_once: How many cases run side by side.
+        limit_s: After which a case is ended; 0 for none.
+        network: Whether modules may open connections.
+        starts_now: The first process, before anything is asked of it.
+        program: What runs a case.
+    """
+
+    def __init__(
+        self,
+        n_at_once: int = 1,
+        limit_s: float = 0.0,
+        seed: int = 0,
+        *,
+        network: bool = False,
+        starts_now: bool = True,
+        program: str = JOB_CASE,
+    ) -> None:
+        self._program = program
+        self._n_at_once, self._limit_s, self._seed, self._network = n_at_once, limit_s, seed, network
+        self._spare: subprocess.Popen[str] | None = self._start() if starts_now else None
+
+    def run(self, cases: Sequence[Case]) -> Iterator[Event]:
+        events: queue.Queue[Event] = queue.Queue()
+        running: dict[int, tuple[Case, subprocess.Popen[str], float]] = {}
+        waiting = list(cases)
+        try:
+            while waiting or running:
+                while waiting and len(running) < self._n_at_once:
+                    case = waiting.pop(0)
+                    child, self._spare = self._spare or self._start(), None
+                    self._give(child, case, events)
+                    running[case.number] = (case, child, time.monotonic())
+                    if waiting:
+                        self._spare = self._start()
+                event = self._next(events, running)
+                if event is not None:
+                    if event.has_ended:
+                        del running[event.case.number]
+                    yield event
+        finally:
+            self.close()
+            _end([child for _, child, _ in running.values()])
+
+    def close(self) -> None:
+        """End the process that waits for a case."""
+        if self._spare is not None:
+            _end([self._spare])
+            _close(self._spare)
+            self._spare = None
+
+    def _next(
+        self, events: queue.Queue[Event], running: Mapping[int, tuple[Case, subprocess.Popen[str], float]]
+    ) -> Event | None:
+        with contextlib.suppress(queue.Empty):
+            return events.get(timeout=0.5)
+        for _, child, started in running.values():
+            if self._limit_s and time.monotonic() - started > self._limit_s:
+                _end([child])  # its reader says that it ended
+        return None
+
+    def _start(self) -> subprocess.Popen[str]:
+        # A session of its own: the terminal's Ctrl-C reaches the parent alone, which then ends the cases in order.
+        return subprocess.Popen(
+            command(self._program),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            start_new_session=True,
+            env=environment(self._seed),
+        )
+
+    def _give(self, child: subprocess.Popen[str], case: Case, events: queue.Queue[Event]) -> None:
+        assert child.stdin is not None
+        with contextlib.suppress(BrokenPipeError):  # it died; its reader says so
+            child.stdin.write(order(case.folder, self._network))
+            child.stdin.flush()
+        threading.Thread(target=self._listen, args=(child, case, events.put, time.monotonic()), daemon=True).start()
+
+    def _listen(self, child: subprocess.Popen[str], case: Case, put: Callable[[Event], None], started: float) -> None:
+        assert child.stdout is not None
+        fault = ""
+        for line in child.stdout:
+            with contextlib.suppress(ValueError):
+                told = json.loads(line)
+                fault = told.get("fault", fault)
+                if "share" in told:
+                    put(Event(case, str(told["doing"]), float(told["share"])))
+        code = child.wait()
+        _close(child)
+        if self._limit_s and time.monotonic() - started > self._limit_s:
+            fault = f"no end after {self._limit_s:g} s"
+        elif code < 0:
+            fault = f"its process was ended by {signal.Signals(-code).name}"
+        fault = fault or f"its process ended with code {code}"
+        put(Event(case, has_ended=True, fault=fault, could_write=code != CANNOT_WRITE))
+
+
+def _end(children: Sequence[subprocess.Popen[str]]) -> None:
+    """End processes: asked first, so that they write what they have."""
+    for child in children:
+        if child.poll() is None:
+            child.send_signal(signal.SIGINT)
+    until = time.monotonic() + _GRACE_S
+    for child in children:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.wait(max(0.0, until - time.monotonic()))
+        if child.poll() is None:
+            child.kill()
+            child.wait()
+
+
+def _close(child: subprocess.Popen[str]) -> None:
+    """Its pipes; what is left in them is of no use."""
+    for pipe in (child.stdin, child.stdout):
+        if pipe is not None:
+            with contextlib.suppress(OSError):
+                pipe.close()

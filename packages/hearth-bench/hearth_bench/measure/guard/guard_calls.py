@@ -1,0 +1,198 @@
+"""The monitor around a call, a plan judged, many rules, origins remembered: sections of
+`hearth_bench.measure.guard.guard_cost`.
+"""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated
+
+from hearth.config import OrderedRule, When
+from hearth.formats.tool_signature import FunctionTool, Sink, tool
+from hearth.guard.capability.intent_grants import KnownTools
+from hearth.guard.capability.warrant import Warrant
+from hearth.guard.decision import Occasion
+from hearth.guard.flow.labels import Value, label_of, predict
+from hearth.guard.flow.provenance import Origin
+from hearth.guard.flow.result_validation import checked
+from hearth.guard.guard_state import Records
+from hearth.guard.monitor import Monitor
+from hearth.guard.policy.approval import RefusingApprover
+from hearth.guard.policy.conditions import Circumstances
+from hearth.guard.policy.policy import Policy, Rule
+from hearth.registry import load_tools
+from hearth.storage.database import Store
+from hearth.testing import InMemoryWorkspace, make_call
+from hearth.types import OWNER, EmailAddress, FieldOrigin, Plan, Ref, Request, Step
+
+N_ROUNDS = 30
+N_CALLS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Mail:
+    id: str
+    sender: EmailAddress
+    subject: str
+    text: str
+
+
+MAILS = tuple(Mail(f"m{k}", EmailAddress("anna@example.org"), f"Subject {k}", "Some words. " * 20) for k in range(10))
+
+
+@tool()
+def look_up(name: str) -> str:
+    """Look something up."""
+    return f"{name}@example.org"
+
+
+@tool(source="message", origins={"id": FieldOrigin("device", ()), "sender": FieldOrigin("message")})
+def find_mails(query: str) -> list[Mail]:
+    """Find mails."""
+    return list(MAILS)
+
+
+@tool(source="message", origins={"id": FieldOrigin("device", ()), "sender": FieldOrigin("message")})
+def read_mail(id: str) -> Mail:
+    """Read a mail."""
+    return MAILS[0]
+
+
+@tool(effect="send")
+def post(to: Annotated[list[EmailAddress], Sink], text: str = "") -> int:
+    """Post a text."""
+    return len(to)
+
+
+TOOLS: Mapping[str, FunctionTool] = {t.spec.name: t for t in (look_up, find_mails, read_mail, post)}
+SPECS = {name: t.spec for name, t in TOOLS.items()}
+
+
+def per_call_us(function: Callable[[], object]) -> dict[str, float]:
+    """CPU time of one call: the median of many rounds, and the slowest of them."""
+    costs = []
+    function()
+    for _ in range(N_ROUNDS):
+        began = time.process_time()
+        for _ in range(N_CALLS):
+            function()
+        costs.append((time.process_time() - began) / N_CALLS * 1e6)
+    return {"median_us": round(statistics.median(costs), 2), "worst_round_us": round(max(costs), 2)}
+
+
+def monitor() -> dict[str, object]:
+    """The whole of `Monitor.call` without the tool's own work, which returns at once."""
+    with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder) / "hearth.db") as store:
+        records = Records.of(store)
+        card = "BEGIN:VCARD\r\nVERSION:3.0\r\nUID:{0}\r\nFN:Name {0}\r\nEMAIL:{0}@example.org\r\nEND:VCARD\r\n"
+        cards = {f"contacts/{k}.vcf": card.format(name) for k, name in enumerate(["anna", *map(str, range(200))])}
+        context = replace(make_call(), workspace=InMemoryWorkspace(cards))
+        contacts = OrderedRule(tools=("post",), ruling="allow", when={"to": When(contact=True)})
+        policies = {
+            "allowed_by_name": Policy({"post": Rule("allow")}),
+            "allowed_by_condition": Policy.from_settings({}, SPECS, [contacts]),
+            "allowed_after_100_rules": Policy.from_settings({}, SPECS, [*_other_rules(100), contacts]),
+        }
+        plain = Value(["anna@example.org"], OWNER)
+        strange = Value(["anna@example.org"], OWNER.join(label_of("message")))
+        text = Value("hello", OWNER)
+        rows: dict[str, object] = {}
+        for name, policy in policies.items():
+            guard = Monitor(TOOLS, policy, RefusingApprover(), records)
+            plan = Plan(
+                (Step("look_up", {"name": "Anna"}), Step("find_mails", {"query": "x"}), _post(["anna@example.org"]))
+            )
+            _allow(guard, plan, context)
+            if name == "allowed_by_name":
+                look = {"name": Value("Anna", OWNER)}
+                rows["read_text"] = per_call_us(lambda: guard.call(plan, 0, look, context))  # noqa: B023
+                find = {"query": Value("x", OWNER)}
+                rows["read_10_mails_type_check_alone"] = per_call_us(lambda: checked(list(MAILS), SPECS["find_mails"]))
+                one = Plan((Step("read_mail", {"id": "m0"}),))
+                _allow(guard, one, context)
+                read = {"id": Value("m0", OWNER)}
+                rows["read_1_mail"] = per_call_us(lambda: guard.call(one, 0, read, context))  # noqa: B023
+                rows["read_10_mails"] = per_call_us(lambda: guard.call(plan, 1, find, context))  # noqa: B023
+            send = {"to": plain, "text": text}
+            rows[f"send_{name}"] = per_call_us(lambda: guard.call(plan, 2, send, context))  # noqa: B023
+        guard = Monitor(TOOLS, policies["allowed_by_name"], RefusingApprover(), records)
+        plan = Plan((Step("find_mails", {"query": "x"}), _post([Ref(0, ("sender",))])))
+        _allow(guard, plan, context)
+        send = {"to": strange, "text": text}
+        rows["send_to_a_vouched_sender"] = per_call_us(lambda: guard.call(plan, 1, send, context))
+        request = Request("post hello to anna@example.org", context.now)
+        warrant = Warrant.of(request, KnownTools(SPECS), None, plan)
+        guard.rule(again := Plan(plan.steps), occasion=Occasion(context.now, context.workspace, "e", warrant))
+        rows["admit_with_warrant"] = per_call_us(lambda: guard.admit(again, 1, send, context))
+        return rows
+
+
+def judging() -> dict[str, object]:
+    """A plan before it runs: labels predicted, every step ruled on."""
+    specs = load_tools(None).specs
+    plan = Plan(
+        (
+            Step("find_mail", {"query": "keys"}),
+            Step("find_contact", {"name": "Anna"}),
+            Step("draft_mail", {"to": [Ref(1, ("email",))], "text": Ref(0, ("text",))}),
+            Step("send_mail", {"draft": Ref(2, ("id",))}),
+        )
+    )
+    rules = Policy.from_settings(
+        {}, specs, [OrderedRule(tools=("draft_mail",), ruling="allow", when={"to": When(contact=True)})]
+    )
+    return {
+        "predict_4_steps": per_call_us(lambda: predict(plan, specs)),
+        "judge_4_steps": per_call_us(lambda: rules.judge(plan, specs)),
+    }
+
+
+def rules() -> dict[str, object]:
+    """Checking and trying many rules."""
+    rows: dict[str, object] = {}
+    for n in (100, 1000, 10_000):
+        many = _other_rules(n)
+        began = time.process_time()
+        policy = Policy.from_settings({}, SPECS, many)
+        rows[f"check_{n}"] = {"ms": round((time.process_time() - began) * 1000, 1)}
+        values = {"to": Value(["nobody@example.org"], OWNER)}
+        began = time.process_time()
+        for _ in range(10):
+            policy.judge_call(SPECS["post"], values, Circumstances())
+        rows[f"try_{n}"] = {"ms": round((time.process_time() - began) * 100, 3)}
+    return rows
+
+
+def provenance() -> dict[str, object]:
+    """Remembering what went into a record, and looking it up among many."""
+    with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder) / "hearth.db") as store:
+        known = Records.of(store).provenance
+        now = make_call().now
+        known.note("notes", {f"n{k}": Origin(frozenset({"owner"})) for k in range(10_000)}, now)
+        numbers = iter(range(10_000_000))
+        return {
+            "of_10000": per_call_us(lambda: known.of("notes", "n5000")),
+            "note": per_call_us(lambda: known.note("notes", {f"x{next(numbers)}": Origin(frozenset({"owner"}))}, now)),
+        }
+
+
+def _post(to: list[object]) -> Step:
+    return Step("post", {"to": to, "text": "hello"})  # type: ignore[dict-item]
+
+
+def _allow(guard: Monitor, plan: Plan, context: object) -> None:
+    call = make_call() if context is None else context
+    ruling = guard.rule(plan, occasion=Occasion(call.now, call.workspace, "e"))  # type: ignore[attr-defined]
+    assert ruling.verdict == "allow", ruling
+
+
+def _other_rules(n: int) -> list[OrderedRule]:
+    return [
+        OrderedRule(tools=("post",), ruling="allow", when={"to": When(one_of=(f"person{k}@example.net",))})
+        for k in range(n)
+    ]

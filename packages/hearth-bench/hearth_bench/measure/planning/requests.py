@@ -1,0 +1,178 @@
+"""How many whole requests are planned right, on files of requests with gold plans that nothing was tuned on.
+
+    python -m hearth_bench.measure.planning.requests [FILE.jsonl ...]     writes
+    packages/hearth-bench/results/requests.json
+
+Default files: the held-out set (its author saw part of its failures while writing demonstrations) and the blind set
+(written without sight of the demonstrations). Gold may list further right values under `accept`; a value in it that is
+null says that the argument may be left out. Leading articles are forgiven in free text, nothing else is.
+
+Per file: `n`, `refusal_recall` (out-of-scope requests not planned), `wrongly_refused` (in-scope ones not planned),
+`tools_right` (same tools, order aside, of those in scope), `node_f1` (macro), `exact` (tools, references and all
+arguments right), `right` (exact or rightly refused, of all), `wrong_side_effect` (share of all requests whose plan
+changes or sends something that gold does not), and the same for a floor: the nearest demonstration's plan, unchanged.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import os
+import re
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hearth.agent import shipped_demonstrations
+from hearth.formats.plan_json import read_demonstrations
+from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.planning.retrieval.recall_planner import RecallPlanner
+from hearth.registry import load_tools
+from hearth.types import Argument, Context, Demonstration, Plan, Ref, Request, Step, ToolSpec
+from hearth_bench.measure.result_file import OWN_DATA, write_result
+
+FILES = ("held_out_requests.jsonl", "blind_requests.jsonl", "home_requests.jsonl")
+NOW = "2026-11-20T09:30:00+01:00"
+_ARTICLE = re.compile(r"^(?:the|my|a|an|our)\s+", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One request's outcome."""
+
+    in_scope: bool
+    planned: bool
+    tools_right: bool
+    exact: bool
+    node_f1: float
+    wrong_side_effect: bool
+
+
+def main() -> None:
+    started, cpu = time.perf_counter(), time.process_time()
+    specs = load_tools(None).specs
+    encoder = MiniLMEncoder.open()
+    planner = RecallPlanner(encoder)
+    planner.add(shipped_demonstrations())
+    floor = encoder.encode([d.request for d in shipped_demonstrations()])
+    results: dict[str, object] = {"n_demonstrations": len(planner)}
+    paths = [Path(name) for name in sys.argv[1:]] or [OWN_DATA / name for name in FILES]
+    for path in paths:
+        gold, raw = list(read_demonstrations(path)), [json.loads(line) for line in path.open()]
+        plans, copies = [], []
+        for line in gold:
+            request = Request(line.request, line.now or _moment(NOW))
+            answer = planner.plan(request, Context(country="DE"), specs)
+            plans.append(answer if isinstance(answer, Plan) else None)
+            nearest = int(np.argmax(floor @ encoder.encode([line.request])[0]))
+            copies.append(shipped_demonstrations()[nearest].plan)
+        results[path.stem] = {
+            "recall": summary([judge(g, r, p, specs) for g, r, p in zip(gold, raw, plans)]),
+            "floor_nearest_copied": summary([judge(g, r, p, specs) for g, r, p in zip(gold, raw, copies)]),
+        }
+        if os.environ.get("SHOW"):
+            _show(gold, raw, plans, specs)
+    write_result("requests", results, seed=0, cpu_s=time.process_time() - cpu, wall_s=time.perf_counter() - started)
+
+
+def judge(gold: Demonstration, raw: Mapping[str, Any], plan: Plan | None, specs: Mapping[str, ToolSpec]) -> Judged:
+    """Compare a plan with gold, the steps in the order that fits best by tool."""
+    wanted = [step.tool for step in gold.plan.steps]
+    got = [step.tool for step in plan.steps] if plan else []
+    overlap = sum((Counter(wanted) & Counter(got)).values())
+    node_f1 = 1.0 if not wanted and not got else 2 * overlap / (len(wanted) + len(got))
+    effects = Counter(t for t in got if specs[t].effect != "none") - Counter(wanted)
+    tools_right = bool(wanted) and Counter(wanted) == Counter(got)
+    exact = tools_right and plan is not None and not plan.unserved and _same(gold.plan.steps, plan.steps, raw)
+    return Judged(bool(wanted), bool(got), tools_right, exact, node_f1, bool(effects))
+
+
+def _same(gold: Sequence[Step], plan: Sequence[Step], raw: Mapping[str, Any]) -> bool:
+    """True when each gold step has its own step in the plan with the same tool and right arguments."""
+    place: dict[int, int] = {}
+    for index, step in enumerate(gold):
+        accepted = {a["name"]: a for a in raw["task_nodes"][index].get("arguments", [])}
+        for k, candidate in enumerate(plan):
+            if k not in place.values() and candidate.tool == step.tool and _fits(step, candidate, accepted, place):
+                place[index] = k
+                break
+        else:
+            return False
+    return True
+
+
+def _fits(gold: Step, step: Step, accepted: Mapping[str, Mapping[str, Any]], place: Mapping[int, int]) -> bool:
+    for name in {*gold.arguments, *step.arguments}:
+        entry = accepted.get(name, {})
+        options = [entry["value"], *entry.get("accept", [])] if entry else [None]
+        value = step.arguments.get(name)
+        if not any(_equal(option, value, place) for option in options):
+            return False
+    return True
+
+
+def _equal(option: Any, value: Argument, place: Mapping[int, int]) -> bool:
+    if isinstance(option, list) or isinstance(value, list):
+        options = option if isinstance(option, list) else [option]
+        values = value if isinstance(value, list) else [value]
+        return len(options) == len(values) and all(any(_equal(o, v, place) for v in values) for o in options)
+    if isinstance(option, str) and (match := re.match(r"<node-(\d+)((?:\.\w+)*)>$", option)):
+        path = tuple(part for part in match[2].split(".") if part)
+        return isinstance(value, Ref) and place.get(int(match[1])) == value.step and path == value.path
+    if isinstance(option, str) and isinstance(value, str):
+        return _plain(option) == _plain(value)
+    return bool(option == value)
+
+
+def _plain(text: str) -> str:
+    return _ARTICLE.sub("", " ".join(text.split()).strip(" .!?")).lower()
+
+
+def summary(judged: Sequence[Judged]) -> dict[str, object]:
+    inside = [j for j in judged if j.in_scope]
+    outside = [j for j in judged if not j.in_scope]
+    return {
+        "n": len(judged),
+        "right": _share(j.exact if j.in_scope else not j.planned for j in judged),
+        "exact": _share(j.exact for j in inside),
+        "tools_right": _share(j.tools_right for j in inside),
+        "node_f1": round(float(np.mean([j.node_f1 for j in inside])), 4),
+        "refusal_recall": _share(not j.planned for j in outside),
+        "wrongly_refused": _share(not j.planned for j in inside),
+        "wrong_side_effect": _share(j.wrong_side_effect for j in judged),
+    }
+
+
+def _share(values: Iterable[bool]) -> float | None:
+    listed = list(values)
+    return round(sum(listed) / len(listed), 4) if listed else None
+
+
+def _show(
+    gold: Sequence[Demonstration],
+    raw: Sequence[Mapping[str, Any]],
+    plans: Sequence[Plan | None],
+    specs: Mapping[str, ToolSpec],
+) -> None:
+    for line, data, plan in zip(gold, raw, plans):
+        verdict = judge(line, data, plan, specs)
+        if not (verdict.exact if verdict.in_scope else not verdict.planned):
+            print(f"{line.id} {line.request!r}", file=sys.stderr)
+            for step in plan.steps if plan else ():
+                print(f"    got  {step.tool} {dict(step.arguments)}", file=sys.stderr)
+            for step in line.plan.steps:
+                print(f"    gold {step.tool} {dict(step.arguments)}", file=sys.stderr)
+
+
+def _moment(text: str) -> dt.datetime:
+    return dt.datetime.fromisoformat(text)
+
+
+if __name__ == "__main__":
+    main()

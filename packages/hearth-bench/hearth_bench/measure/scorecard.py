@@ -1,0 +1,167 @@
+"""`docs/scorecard.md` out of the result files: nothing in it is typed by hand.
+
+python -m hearth_bench.measure.scorecard [--check]
+
+A table names its file, and of each row where in that file its numbers lie (`hearth_bench.measure.scorecard_tables`).
+What a bound is by definition (a perfect plan scores 1) is written as that. Under each table stands what it was measured
+on, and whether the code that it measures has changed since.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from hearth_bench.measure.result_file import RESULTS, ROOT
+from hearth_bench.measure.scorecard_tables import TABLES, Row, Table
+
+PAGE = ROOT / "docs" / "scorecard.md"
+HEAD = """<!-- Written by `python -m hearth_bench.measure.scorecard` from packages/hearth-bench/results; measure again,
+do not edit. -->
+
+# Scorecard
+
+Every number comes from a file in [`packages/hearth-bench/results`](../benchmarks/results), which a program wrote. Each
+table stands between a floor (what costs nothing, or what others do) and an oracle (what could be reached at best; *by
+definition* where that needs no measurement). `make bench` measures what fits into ten minutes on this project's own
+data and writes this page; the rest is of the day that stands beneath it.
+"""
+
+
+def main(arguments: Sequence[str]) -> int:
+    text = scorecard(RESULTS, TABLES)
+    if "--check" in arguments:
+        is_same = PAGE.exists() and PAGE.read_text() == text
+        print("docs/scorecard.md is up to date" if is_same else "docs/scorecard.md is not of these results")
+        return 0 if is_same else 1
+    PAGE.write_text(text)
+    print(f"written to {PAGE.relative_to(ROOT)}")
+    return 0
+
+
+def scorecard(folder: Path, tables: Sequence[Table]) -> str:
+    """The page, from the result files of a folder."""
+    parts = [HEAD]
+    group = ""
+    for table in tables:
+        if table.group != group:
+            group = table.group
+            parts.append(f"\n## {group}\n")
+        parts.append(_table(folder, table))
+    return "\n".join(parts)
+
+
+def _table(folder: Path, table: Table) -> str:
+    lines = [f"**{table.title}.**{' ' + table.note if table.note else ''}", ""]
+    document = read_result(folder / f"{table.file}.json")
+    if document is None:
+        return "\n".join([*lines[:1], "", f"Not measured yet: `{table.command}`.", ""])
+    lines.append("| | " + " | ".join(label for label, _ in table.columns) + " |")
+    lines.append("|---|" + "---:|" * len(table.columns))
+    for row in table.rows:
+        cells = [_cell(document, row, key) for _, key in table.columns]
+        lines.append(f"| {_label(row)} | " + " | ".join(cells) + " |")
+    return "\n".join([*lines, "", f"<sub>{measured(document, table)}</sub>", ""])
+
+
+def _label(row: Row) -> str:
+    if row.by_definition is not None:
+        return f"{row.label} *by definition*"
+    return row.label if row.label.startswith(("floor", "oracle")) else f"**{row.label}**"
+
+
+def _cell(document: Mapping[str, Any], row: Row, key: str) -> str:
+    if row.by_definition is not None:
+        return number(row.by_definition.get(key))
+    return number(value_at(document, place_of(row, key)))
+
+
+def place_of(row: Row, key: str) -> str:
+    """Where a row's value of a column lies; `@name/` in a row's place goes behind the column's key."""
+    before, _, behind = row.at.partition("@")
+    return f"{before}{key}/{behind.rstrip('/')}" if behind else row.at + key
+
+
+def read_result(path: Path) -> dict[str, Any] | None:
+    """A result; None where it has not been measured. Raises: ValueError, where it is no result."""
+    if not path.exists():
+        return None
+    document = json.loads(path.read_text())
+    if not isinstance(document, dict):
+        raise ValueError(f"{path}: expected an object")
+    return document
+
+
+def value_at(document: Mapping[str, Any], place: str) -> Any:
+    """What lies at `key/key/…`; None where nothing does."""
+    found: Any = document
+    for key in place.split("/"):
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return found
+
+
+def number(value: object) -> str:
+    """As tables show it; what is no number as a dash."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return "–"
+    if isinstance(value, int) or (value.is_integer() and abs(value) >= 10):
+        return f"{value:,.0f}"
+    if 0 < abs(value) < 0.001:
+        return f"{value:.1e}"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.1f}" if abs(value) >= 100 else f"{value:.3f}"
+
+
+# ── What it was measured on ───────────────────────────────────────────────────────────────────────────────
+
+
+def measured(document: Mapping[str, Any], table: Table) -> str:
+    """Date, commit, machine, seed, cost, and whether it is older than the code."""
+    machine = document.get("machine", "")
+    if isinstance(machine, Mapping):
+        cores = f"{machine['n_cores']} cores" if machine.get("n_cores") else ""
+        machine = ", ".join(filter(None, [str(machine.get("cpu", "")), cores, f"Python {machine.get('python', '?')}"]))
+    seed = document.get("seed")
+    parts = [
+        f"{document.get('at', 'no date')[:16].replace('T', ' ')} UTC",
+        f"commit {document.get('commit') or 'unknown'}",
+        str(machine) or "machine unknown",
+        "no seed: nothing is drawn" if seed is None else f"seed {seed}",
+        (f"{document['wall_s']:,.0f} s, " if "wall_s" in document else "")
+        + f"{document.get('cpu_s', 0):,.0f} {'' if 'wall_s' in document else 's '}of the processor",
+        f"`{table.command}`",
+    ]
+    return " · ".join([*parts, age(str(document.get("commit") or ""), table.code)])
+
+
+@cache
+def age(commit: str, code: tuple[str, ...]) -> str:
+    """What became of the measured code since; `+` behind a commit is a tree with changes that were not committed."""
+    bare = commit.rstrip("+")
+    n = _changes(bare, code) if bare else None
+    if n is None:
+        return "**its commit is not in this history: it may be older than the code**"
+    dirty = "its tree held changes that were not committed; " if commit.endswith("+") else ""
+    if n == 0:
+        return f"{dirty}the code it measures has not changed since"
+    return f"{dirty}**older than the code: {n} later {'commit' if n == 1 else 'commits'} to what it measures**"
+
+
+def _changes(commit: str, code: tuple[str, ...]) -> int | None:
+    """Later commits that touch these paths; None where git or the commit is not there."""
+    try:
+        done = subprocess.run(
+            ["git", "rev-list", "--count", f"{commit}..HEAD", "--", *code],
+            cwd=ROOT, capture_output=True, text=True, timeout=30,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return int(done.stdout) if done.returncode == 0 and done.stdout.strip().isdigit() else None
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,126 @@
+"""The scorecard, in at most ten minutes: `make bench`.
+
+python -m hearth_bench.measure.scorecard_run [--all] [--list] [--limit SECONDS]
+
+What needs nothing but this machine and the project's own data is measured, one after another, as long as the last
+measurement says that it fits into the time left; then `docs/scorecard.md` is written from all result files. What did
+not fit or did not end well keeps its earlier file, and the page says how old that is. `--all` has no limit and measures
+the slow parts too. The agent loop beside its peers needs their packages:
+`packages/hearth-bench/hearth_bench/measure/agent/peers/run.sh`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hearth_bench.measure.result_file import RESULTS, ROOT
+from hearth_bench.measure.scorecard import main as write_scorecard
+
+LIMIT_S = 570.0
+"""Of ten minutes; the rest is for writing the page and for starting."""
+_LEAST_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One measurement."""
+
+    name: str
+    arguments: tuple[str, ...]
+    """Of this interpreter."""
+    result: str
+    """The file it writes, whose `wall_s` says how long it takes."""
+
+
+def _module(result: str, module: str, *arguments: str) -> Part:
+    return Part(result, ("-m", f"hearth_bench.measure.{module}", *arguments), result)
+
+
+def _bench(name: str, result: str, *arguments: str) -> Part:
+    return Part(
+        name, ("-m", "hearth", "bench", *arguments, "--json", f"packages/hearth-bench/results/{result}.json"), result
+    )
+
+
+_MESSAGES = "packages/hearth-bench/hearth_bench/data/messages.jsonl"
+QUICK = (
+    _module("slots", "planning.slot_speed"),
+    _module("asking", "memory.memory_questions"),
+    _module("start", "agent.cold_start"),
+    _module("guard", "guard.guard_cost", "monitor", "judging", "rules", "provenance", "warrant"),
+    _module("planning", "planning.recall_at_size"),
+    _module("encoder", "planning.encoder_cost"),
+    _bench("changed preferences", "bench_changed", "recall"),
+    _bench("privacy", "privacy_messages", "privacy", "--data", _MESSAGES),
+    _module("requests", "planning.requests"),
+    _module("asking_costs", "cloud.teacher_cost"),
+    _bench("injection", "bench_injection_own", "injection", "--suite", "own"),
+)
+"""In this order: the short ones first, so that a slow machine leaves out as few as it can."""
+SLOW = (
+    _bench("q2a, dev", "bench_q2a_quick", "q2a", "--split", "dev", "--recall-only", "--limit", "10", "--jobs", "2"),
+    _bench("q2a", "bench_q2a", "q2a", "--split", "test"),
+    _module("plan_metrics", "planning.metric_speed"),
+    _module("memory_years", "memory.memory_years"),
+    _module("guard", "guard.guard_cost", "ledger"),
+)
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m hearth_bench.measure.scorecard_run", description="Measure, and write the scorecard."
+    )
+    parser.add_argument("--all", action="store_true", help="the slow parts too, without a limit")
+    parser.add_argument("--list", action="store_true", help="say what would be measured, and how long it took last")
+    parser.add_argument("--limit", type=float, default=LIMIT_S, metavar="SECONDS", help="the most it may take")
+    chosen = parser.parse_args(arguments)
+    parts = (*QUICK, *SLOW) if chosen.all else QUICK
+    if chosen.list:
+        for part in parts:
+            print(f"{part.name:<22}{last_s(part):7.1f} s  python {' '.join(part.arguments)}")
+        print(f"{'together':<22}{sum(map(last_s, parts)):7.1f} s")
+        return 0
+    left_out = measure(parts, float("inf") if chosen.all else chosen.limit)
+    for name, why in left_out.items():
+        print(f"not measured: {name}: {why}", file=sys.stderr)
+    code = write_scorecard([])
+    return code or int(any(not why.startswith("took") for why in left_out.values()))
+
+
+def measure(parts: Sequence[Part], limit_s: float) -> dict[str, str]:
+    """Run what fits; why each other part was not measured."""
+    ends = time.monotonic() + limit_s
+    why: dict[str, str] = {}
+    for part in parts:
+        left = ends - time.monotonic()
+        if last_s(part) > left:
+            why[part.name] = f"took {last_s(part):.0f} s the last time, and {max(left, 0):.0f} s are left"
+            continue
+        print(f"── {part.name} ──", flush=True)
+        try:
+            limit = None if left == float("inf") else left
+            code = subprocess.run([sys.executable, *part.arguments], cwd=ROOT, timeout=limit).returncode
+        except subprocess.TimeoutExpired:
+            why[part.name] = f"took longer than the {left:.0f} s that were left"
+            continue
+        if code:
+            why[part.name] = f"it ended with exit code {code}"
+    return why
+
+
+def last_s(part: Part) -> float:
+    """Seconds that it took the last time, on whatever machine; a second where that is not known."""
+    try:
+        return max(_LEAST_S, float(json.loads((RESULTS / f"{part.result}.json").read_text())["wall_s"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return _LEAST_S
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

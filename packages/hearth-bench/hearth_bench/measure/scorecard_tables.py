@@ -1,0 +1,597 @@
+"""The scorecard's tables: of each its file, its columns, and where its rows lie in the file (`key/key/…`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row, with what precedes its columns' keys in the file."""
+
+    label: str
+    at: str = ""
+    by_definition: Mapping[str, float] | None = None
+    """By column key, instead of a place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One table of the page."""
+
+    group: str
+    title: str
+    file: str
+    command: str
+    columns: tuple[tuple[str, str], ...]
+    """What stands above, and the key."""
+    rows: tuple[Row, ...]
+    code: tuple[str, ...]
+    """What is measured: a later commit to it makes the result old."""
+    note: str = ""
+
+
+_PLANNING = ("src/hearth/planning", "src/hearth/learn", "src/hearth/models", "src/hearth/data")
+_MEMORY = ("src/hearth/memory",)
+_GUARD = ("src/hearth/guard",)
+_VIDEO = ("src/hearth/footage", "src/hearth/experts")
+
+
+def _same(keys: tuple[tuple[str, str], ...], value: float, **others: float) -> Mapping[str, float]:
+    return {key: others.get(key, value) for _, key in keys}
+
+
+# ── Planning ──────────────────────────────────────────────────────────────────────────────────────────────
+
+_OWN = (
+    ("right", "right"),
+    ("tools right", "tools_right"),
+    ("node F1", "node_f1"),
+    ("refused rightly", "refusal_recall"),
+    ("refused wrongly", "wrongly_refused"),
+    ("wrong side effect", "wrong_side_effect"),
+)
+_PERFECT_OWN = Row("oracle", by_definition=_same(_OWN, 1.0, wrongly_refused=0.0, wrong_side_effect=0.0))
+_PUBLIC = (("node F1", "node_f1"), ("link F1", "link_f1"), ("accuracy", "accuracy"), ("exact", "exact"))
+
+
+def _own(title: str, key: str) -> Table:
+    return Table(
+        "Planning",
+        title,
+        "requests",
+        "python -m hearth_bench.measure.planning.requests",
+        _OWN,
+        (
+            Row("floor: the nearest demonstration copied", f"results/{key}/floor_nearest_copied/"),
+            Row("recall", f"results/{key}/recall/"),
+            _PERFECT_OWN,
+        ),
+        _PLANNING,
+    )
+
+
+def _public(title: str, file: str, note: str = "") -> Table:
+    return Table(
+        "Planning",
+        title,
+        file,
+        "hearth bench planning",
+        _PUBLIC,
+        (
+            Row("floor: the plan taught most", "floor_"),
+            Row("floor: the nearest one copied", "floor_copy_"),
+            Row("student"),
+            Row("oracle: the best of its first six", "oracle_"),
+        ),
+        _PLANNING,
+        note,
+    )
+
+
+# ── All ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+_Q2A = (("right", "right"),)
+_Q2A_MEASURES = (
+    ("right", "right"),
+    ("node F1", "node_f1"),
+    ("value F1", "argument_value_f1"),
+    ("executed", "executed"),
+    ("wrong side effect", "wrong_side_effect"),
+    ("p50 ms", "latency_p50_ms"),
+)
+_COSTS = (
+    ("node F1", "node_f1"),
+    ("executed", "executed"),
+    ("calls", "cloud_calls"),
+    ("tokens", "tokens"),
+    ("bytes out", "bytes_out"),
+    ("leaked", "privacy_leak"),
+    ("p50 ms", "latency_p50_ms"),
+    ("p95 ms", "latency_p95_ms"),
+)
+_STREAM = (
+    ("ACC", "acc"),
+    ("BWT", "bwt"),
+    ("FWT", "fwt"),
+    ("forgetting", "forgetting"),
+    ("node F1 at the end", "final_node_f1"),
+)
+_FLEET = (
+    ("exact", "last_days/exact"),
+    ("put to the cloud", "last_days/asked"),
+    ("exact without asking", "last_days/own_exact"),
+    ("conventions, exact without asking", "conventions_last_days/own_exact"),
+)
+_ALWAYS_ASKING = Row("oracle: always asking", by_definition={"last_days/exact": 1.0, "last_days/asked": 1.0})
+_OF_FLEET = (
+    *_PLANNING,
+    "packages/hearth-bench/hearth_bench/data/q2a",
+    "packages/hearth-bench/hearth_bench/fleet/habits.py",
+)
+_RECALL = tuple((f"evidence in the first {k}", f"recall_at_{k}") for k in (5, 10, 20, 50))
+_ANSWER = (
+    ("F1", "answer_f1"),
+    ("several events", "answer_f1_multi_hop"),
+    ("times", "answer_f1_temporal"),
+    ("one event", "answer_f1_single_hop"),
+)
+_CHANGED = (("the new one", "changed_right"), ("the old one", "changed_old_won"), ("unchanged ones", "unchanged_right"))
+_ASKED = (("right", "right"), ("refused what it cannot know", "refused"))
+_FACTS = (
+    ("precision", "precision"),
+    ("recall", "recall"),
+    ("nothing kept of what holds no fact", "without_facts_kept_empty"),
+)
+_MASK = (
+    ("masked", "masked_share"),
+    ("with a form, found", "structured_recall"),
+    ("with a form, rightly", "structured_precision"),
+    ("texts masked whole", "documents_fully_masked"),
+    ("masked characters rightly", "char_precision"),
+)
+_ATTACKS = (
+    ("done without asking", "utility_no_ask"),
+    ("done with one question", "utility_one_ask"),
+    ("questions a task", "approvals_per_task"),
+    ("attacks that reach their goal", "asr_worst"),
+    ("attacks that write anything", "any_write"),
+)
+_DETECT = (("ROC-AUC", "roc_auc"), ("found", "detection_rate"), ("false alarms", "false_alarm_rate"))
+_PEOPLE = (("known people named rightly", "known_right"), ("strangers named", "strangers_named"))
+_PRESENT = (
+    ("F1 of presence", "presence_f1"),
+    ("frames rightly", "n_right"),
+    ("wrongly", "n_false"),
+    ("missed", "n_missed"),
+)
+
+
+def _mask(title: str, file: str, command: str) -> Table:
+    return Table(
+        "Privacy",
+        title,
+        file,
+        command,
+        _MASK,
+        (
+            Row("floor: nothing masked", "rows/floor: nothing masked/"),
+            Row("by form", "rows/forms/"),
+            Row("by form, a third of the people known", "rows/forms, a third known/"),
+            Row("by form and the tagger", "rows/forms, tagger/"),
+            Row("as the settings have it", "rows/kinds of the settings: forms, tagger/"),
+            Row("oracle", by_definition=_same(_MASK, 1.0)),
+        ),
+        _GUARD,
+    )
+
+
+def _attacks(title: str, file: str, suite: str, note: str = "") -> Table:
+    return Table(
+        "Guard",
+        title,
+        file,
+        f"hearth bench injection --suite {suite}",
+        _ATTACKS,
+        (
+            Row("floor: every write asks", "floor_"),
+            Row("floor: no guard", "none_"),
+            Row("warrant"),
+            Row("oracle", by_definition=_same(_ATTACKS, 0.0, utility_no_ask=1.0, utility_one_ask=1.0)),
+        ),
+        _GUARD,
+        note,
+    )
+
+
+TABLES: tuple[Table, ...] = (
+    _own("Held-out requests of the kinds that were taught", "held_out_requests"),
+    _own("Requests written by somebody who had not seen the demonstrations", "blind_requests"),
+    _own("Requests to a home", "home_requests"),
+    Table(
+        "Planning",
+        "Q2A: six owners, eight weeks",
+        "bench_q2a",
+        "hearth bench q2a --split test",
+        _Q2A,
+        (
+            Row("floor: the nearest of the owner's own copied", "floor_nearest."),
+            Row("untaught", "untaught."),
+            Row("taught by everybody", "shared."),
+            Row("taught by each owner", "personal."),
+            Row("oracle", "oracle."),
+        ),
+        (*_PLANNING, "packages/hearth-bench/hearth_bench/data/q2a"),
+    ),
+    Table(
+        "Planning",
+        "Q2A: ten instructions of each owner, recall alone",
+        "bench_q2a_quick",
+        "hearth bench q2a --split dev --recall-only --limit 10 --jobs 2",
+        _Q2A_MEASURES,
+        (
+            Row("floor: the nearest of the owner's own copied", "floor_nearest."),
+            Row("untaught", "untaught."),
+            Row("taught by everybody", "shared."),
+            Row("taught by each owner", "personal."),
+            Row("oracle", by_definition=_same(_Q2A_MEASURES, 1.0, wrong_side_effect=0.0, latency_p50_ms=0.0)),
+        ),
+        (*_PLANNING, "packages/hearth-bench/hearth_bench/data/q2a"),
+        "Of the development split: for `make bench`, not for the last word.",
+    ),
+    Table(
+        "Planning",
+        "A student on the device, a teacher in the cloud: what asking is worth, and what it costs a request",
+        "asking_costs",
+        "python -m hearth_bench.measure.cloud.teacher_cost",
+        _COSTS,
+        (
+            Row("floor: nobody is asked", "results/never/"),
+            Row("asked when not sure", "results/when_not_sure/"),
+            Row("always asked", "results/always/"),
+            Row("always asked, unmasked", "results/always_unmasked/"),
+            Row("oracle: right, for nothing", by_definition=_same(_COSTS, 0.0, node_f1=1.0, executed=1.0)),
+        ),
+        (*_PLANNING, *_GUARD, "examples/ianvs", "packages/hearth-bench/hearth_bench/metrics/system_metrics.py"),
+        "The example `examples/ianvs/jointinference`, 41 instructions of one owner; leaked is the share of contacts' "
+        "names, addresses and numbers said that left with the request.",
+    ),
+    _public("UltraTool", "bench_planning_ultratool", "With the trained second tier."),
+    _public("UltraTool without the second tier", "bench_planning_ultratool_fast"),
+    _public("Schema-guided dialogue", "bench_planning_sgd", "Single calls: it has no links."),
+    _public("NESTFUL", "bench_planning_nestful"),
+    _public("NesTools", "bench_planning_nestools", "Tools are given: a request's list is its plan."),
+    Table(
+        "Learning",
+        "UltraTool in ten rounds by domain",
+        "bench_continual",
+        "hearth bench continual --rounds 10",
+        _STREAM,
+        (
+            Row("floor: fine-tuning, naive", "methods/finetune/"),
+            Row("floor: recall alone", "methods/recall/"),
+            Row("fine-tuning with replay", "methods/replay/"),
+            Row("student", "methods/student/"),
+            Row("oracle: everything at once", "methods/joint/"),
+        ),
+        _PLANNING,
+    ),
+    Table(
+        "Learning from others",
+        "A new edge with and without what five others and the public demonstrations know (Q2A)",
+        "merging",
+        "python -m hearth_bench.measure.learning.prior_gain --split test",
+        (("right tools in order", "right"), ("node F1", "node_f1")),
+        (
+            Row("floor: nothing taught", "results/curves.small.test/blank.0/"),
+            Row("20 of its own, no prior", "results/curves.small.test/blank.20/"),
+            Row("60 of its own, no prior", "results/curves.small.test/blank.60/"),
+            Row("all of its own (some 110), no prior", "results/curves.small.test/blank.200/"),
+            Row("prior, none of its own", "results/curves.small.test/others_and_shipped.0/"),
+            Row("prior and 20 of its own", "results/curves.small.test/others_and_shipped.20/"),
+            Row("prior and 60 of its own", "results/curves.small.test/others_and_shipped.60/"),
+            Row("prior and all of its own", "results/curves.small.test/others_and_shipped.200/"),
+            Row("oracle", by_definition={"right": 1.0, "node_f1": 1.0}),
+        ),
+        (*_PLANNING, "packages/hearth-cloud/hearth_cloud/statistics/robust_merge.py"),
+    ),
+    Table(
+        "Learning from others",
+        "Two of five givers are poisoned: a new edge begun from what is merged",
+        "merging",
+        "python -m hearth_bench.measure.learning.prior_gain --part poison --split test",
+        (("right tools in order", "right"), ("node F1", "node_f1")),
+        (
+            Row("oracle: the three honest ones alone", "results/poison.small.test/honest_three/"),
+            Row("floor: everything added, tools swapped", "results/poison.small.test/swapped.sum/"),
+            Row("judged, tools swapped", "results/poison.small.test/swapped.robust/"),
+            Row("judged, plans by lot", "results/poison.small.test/by lot.robust/"),
+            Row("judged, always one tool", "results/poison.small.test/one tool.robust/"),
+            Row("judged, flipped", "results/poison.small.test/flipped.robust/"),
+        ),
+        (*_PLANNING, "packages/hearth-cloud/hearth_cloud/statistics/robust_merge.py"),
+    ),
+    Table(
+        "Learning",
+        "A fleet of a thousand simulated owners, the last four of thirty days",
+        "fleet",
+        "hearth fleet simulate --edges 1000",
+        _FLEET,
+        (
+            Row("floor: the nearest demonstration copied, never asking", "floor/"),
+            Row("one student for all", "ways/shared/"),
+            Row("a student of one's own", "ways/personal/"),
+            Row("begun with the merged prior, newcomers alone", "ways/merged/"),
+            Row("begun with what is shipped, newcomers alone", "ways/shipped/"),
+            _ALWAYS_ASKING,
+        ),
+        _OF_FLEET,
+    ),
+    Table(
+        "Learning",
+        "New edges on what nobody of a thousand was ever taught, without asking",
+        "fleet",
+        "hearth fleet simulate --edges 1000",
+        (
+            ("exact", "exact"),
+            ("of what others may know", "exact_common"),
+            ("of the owner's own conventions", "exact_convention"),
+            ("node F1", "node_f1"),
+            ("right tools", "tools"),
+        ),
+        (
+            Row("floor: blank, after 20 requests", "numbers/newcomers/merged/blank_after_20/"),
+            Row("blank, after 200 requests", "numbers/newcomers/merged/blank_after_200/"),
+            Row("begun with what is shipped, after 20", "numbers/newcomers/shipped/begun_after_20/"),
+            Row("with the merged prior beside it, before any", "numbers/newcomers/merged/begun_after_0/"),
+            Row("with the merged prior beside it, after 20", "numbers/newcomers/merged/begun_after_20/"),
+            Row(
+                "oracle: always asking",
+                by_definition=dict.fromkeys(("exact", "exact_common", "exact_convention", "node_f1", "tools"), 1.0),
+            ),
+        ),
+        _OF_FLEET,
+    ),
+    Table(
+        "Learning",
+        "Ninety-six simulated owners, five ways of learning, the last four of thirty days",
+        "fleet_ways",
+        "hearth fleet simulate --edges 96",
+        _FLEET,
+        (
+            Row("floor: the nearest demonstration copied, never asking", "floor/"),
+            Row("one student for all", "ways/shared/"),
+            Row("a student of one's own", "ways/personal/"),
+            Row("begun with the merged prior, newcomers alone", "ways/merged/"),
+            Row("begun with the prior of other personas, newcomers alone", "ways/strangers/"),
+            Row("begun with what is shipped, newcomers alone", "ways/shipped/"),
+            _ALWAYS_ASKING,
+        ),
+        _OF_FLEET,
+    ),
+    Table(
+        "Memory",
+        "Evidence found in long conversations (LoCoMo)",
+        "bench_recall",
+        "hearth bench recall",
+        _RECALL,
+        (
+            Row("floor: by words", "floor_words_"),
+            Row("floor: by meaning", "floor_meaning_"),
+            Row("a quick look", "quick_"),
+            Row("a close look"),
+            Row("oracle", by_definition=_same(_RECALL, 1.0)),
+        ),
+        _MEMORY,
+    ),
+    Table(
+        "Memory",
+        "Answers out of them",
+        "bench_recall",
+        "hearth bench recall",
+        _ANSWER,
+        (
+            Row("floor: a search of files", "floor_file_search_"),
+            Row("floor: the best event", "floor_best_event_"),
+            Row("floor: everything", "floor_everything_"),
+            Row("answers"),
+            Row("oracle", by_definition=_same(_ANSWER, 1.0)),
+        ),
+        _MEMORY,
+        "F1 of words; no language model.",
+    ),
+    Table(
+        "Memory",
+        "Preferences that changed",
+        "bench_changed",
+        "hearth bench recall",
+        _CHANGED,
+        (
+            Row("floor: by words", "floor_words_"),
+            Row("floor: the best event", "floor_events_"),
+            Row("memory"),
+            Row("oracle", by_definition=_same(_CHANGED, 1.0, changed_old_won=0.0)),
+        ),
+        _MEMORY,
+    ),
+    Table(
+        "Memory",
+        "The same, newer texts, also looked at while working",
+        "bench_changed",
+        "hearth bench recall",
+        _CHANGED,
+        (
+            Row("floor: by words", "newer_floor_words_"),
+            Row("floor: the best event", "newer_floor_events_"),
+            Row("memory", "newer_"),
+            Row("oracle", by_definition=_same(_CHANGED, 1.0, changed_old_won=0.0)),
+        ),
+        _MEMORY,
+    ),
+    Table(
+        "Memory",
+        "Asked what it was told",
+        "asking",
+        "python -m hearth_bench.measure.memory.memory_questions",
+        _ASKED,
+        (
+            Row("floor: the first event found", "results/floor_first_event_"),
+            Row("memory", "results/"),
+            Row("oracle", by_definition=_same(_ASKED, 1.0)),
+        ),
+        _MEMORY,
+    ),
+    Table(
+        "Memory",
+        "Facts out of sentences",
+        "facts",
+        "python -m hearth_bench.measure.memory.fact_precision",
+        _FACTS,
+        (
+            Row("floor: keeps nothing", by_definition={"recall": 0.0, "without_facts_kept_empty": 1.0}),
+            Row("sentences seen while writing it", "results/seen/"),
+            Row("unseen ones", "results/unseen/"),
+            Row("oracle", by_definition=_same(_FACTS, 1.0)),
+        ),
+        _MEMORY,
+    ),
+    _mask(
+        "Own messages",
+        "privacy_messages",
+        "hearth bench privacy --data packages/hearth-bench/hearth_bench/data/messages.jsonl",
+    ),
+    _mask("Presidio's research set", "privacy_public", "hearth bench privacy"),
+    _attacks("Own tasks and attacks", "bench_injection_own", "own", "The planner is wholly in the attacker's hands."),
+    _attacks("The same, before the attacks were looked at", "bench_injection_own_blind", "own", "Kept as it was."),
+    _attacks("AgentDojo", "bench_injection_agentdojo", "agentdojo"),
+    Table(
+        "Guard",
+        "Instructions inside mails, types never trained on",
+        "detector",
+        "python -m hearth_bench.measure.guard.injection_detection",
+        _DETECT,
+        (
+            Row("floor: a coin", by_definition={"roc_auc": 0.5}),
+            Row("detector, mails", "results/held_out_types/email/"),
+            Row("detector, tables", "results/held_out_types/table/"),
+            Row("oracle", by_definition=_same(_DETECT, 1.0, false_alarm_rate=0.0)),
+        ),
+        _GUARD,
+    ),
+    Table(
+        "Home video",
+        "Whether somebody is there: a filmed clip",
+        "video_person",
+        "python -m hearth_bench.measure.video.video_person",
+        _PRESENT,
+        (
+            Row("floor: always somebody", "results/clip/always_somebody/"),
+            Row("floor: change alone", "results/clip/change_alone/"),
+            Row("as shipped", "results/clip/shipped/"),
+            Row("oracle: the truth, as coarse as it is asked", "results/clip/oracle/"),
+        ),
+        _VIDEO,
+    ),
+    Table(
+        "Home video",
+        "Who it is: photographs",
+        "video_identity",
+        "python -m hearth_bench.measure.video.video_identity",
+        _PEOPLE,
+        (
+            Row("floor: names nobody", "results/floor_names_nobody/"),
+            Row("as shipped", "results/asked/"),
+            Row("oracle", "results/oracle/"),
+        ),
+        _VIDEO,
+    ),
+    Table(
+        "Beside others",
+        "A step of the agent loop, CPU milliseconds",
+        "agent_loop",
+        "packages/hearth-bench/hearth_bench/measure/agent/peers/run.sh",
+        (("1 tool", "1_tools"), ("100 tools", "100_tools")),
+        (
+            Row("floor: langgraph, which keeps a record too", "results/cpu_ms_per_step/@langgraph_sqlite/"),
+            Row("floor: smolagents, without a record", "results/cpu_ms_per_step/@smolagents/"),
+            Row("Hearth, with its record", "results/cpu_ms_per_step/@hearth/"),
+            Row("oracle: no time", by_definition={"1_tools": 0.0, "100_tools": 0.0}),
+        ),
+        ("src/hearth/agent.py", "src/hearth/acting", "src/hearth/storage/database.py"),
+    ),
+    Table(
+        "Beside others",
+        "The same lifelong job, seconds with start-up",
+        "ianvs_beside",
+        "python -m hearth_bench.measure.cloud.ianvs_beside",
+        (("wall", "wall"), ("processor", "cpu")),
+        (
+            Row("floor: real Ianvs", "results/@ianvs_median_s/"),
+            Row("Hearth", "results/@hearth_median_s/"),
+            Row("oracle: no time", by_definition={"wall": 0.0, "cpu": 0.0}),
+        ),
+        (
+            "packages/hearth-bench/hearth_bench/ianvs/job_runner.py",
+            "packages/hearth-bench/hearth_bench/ianvs/cases/job_case.py",
+            "packages/hearth-bench/hearth_bench/ianvs/paradigms.py",
+            "packages/hearth-bench/hearth_bench/ianvs/cases/local_processes.py",
+        ),
+        "Medians of pairs run in turn; asked is a fifth.",
+    ),
+    Table(
+        "Beside others",
+        "The metrics of 10,000 plans, seconds; a stream of a million lines, bytes held",
+        "plan_metrics",
+        "python -m hearth_bench.measure.planning.metric_speed",
+        (("10,000 plans", "metrics/all_s"), ("a million lines", "stream/peak_rss_bytes")),
+        (
+            Row("floor: asked at most", by_definition={"metrics/all_s": 5.0, "stream/peak_rss_bytes": 300_000_000}),
+            Row("Hearth", "results/"),
+            Row("oracle: nothing", by_definition={"metrics/all_s": 0.0, "stream/peak_rss_bytes": 0.0}),
+        ),
+        (
+            "packages/hearth-bench/hearth_bench/metrics/plan_metrics.py",
+            "packages/hearth-bench/hearth_bench/metrics/argument_f1.py",
+            "packages/hearth-bench/hearth_bench/metrics/taskbench.py",
+        ),
+        "All metrics of plans, ROUGE included. Not part of `make bench`: the million lines take minutes.",
+    ),
+    Table(
+        "Beside others",
+        "Masking, characters a second",
+        "masking_speed",
+        "python -m hearth_bench.measure.guard.masking_speed",
+        (("characters", "chars_per_s"),),
+        (Row("floor: presidio", "results/presidio_"), Row("Hearth", "results/")),
+        _GUARD,
+        "Of a speed there is no oracle.",
+    ),
+    Table(
+        "Times",
+        "Planning, milliseconds",
+        "planning",
+        "python -m hearth_bench.measure.planning.recall_at_size",
+        (("p50", "p50_ms"), ("p95", "p95_ms")),
+        (
+            Row("floor: 10,000 demonstrations and 10,000 tools", "results/10000_demonstrations_10000_tools/"),
+            Row("as shipped", "results/shipped_demonstrations/"),
+            Row("oracle: no time", by_definition={"p50_ms": 0.0, "p95_ms": 0.0}),
+        ),
+        _PLANNING,
+        "The floor is the worst load.",
+    ),
+    Table(
+        "Times",
+        "From the command to the first word, seconds",
+        "start",
+        "python -m hearth_bench.measure.agent.cold_start",
+        (("p50", "s"),),
+        (
+            Row("floor: first start, with learning", "results/init_with_learning_"),
+            Row("hearth ask", "results/ask_first_output_p50_"),
+            Row("oracle: hearth --help", "results/help_p50_"),
+        ),
+        ("src/hearth/cli", "src/hearth/agent.py", "src/hearth/models"),
+    ),
+)

@@ -1,0 +1,319 @@
+"""Metrics of plans, of learning over time and of confidence: pure functions, each as its source defines it.
+
+The groups: task decomposition is `hearth_bench.metrics.step_metrics`, tool invocation the first section here, parameter
+prediction `hearth_bench.metrics.argument_f1`; `hearth_bench.metrics.taskbench` computes all three from files as
+TaskBench's own program does.
+
+Node, link and accuracy scores are means over samples (macro), as in GNN4TaskPlan; TaskBench's `evaluate.py` pools nodes
+over all samples (micro): `taskbench_node_f1`. The two differ by points, so each has its own name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence, Sized
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hearth_bench.metrics.step_metrics import common_length
+
+Link = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanGraph:
+    """What plan metrics see of a plan."""
+
+    nodes: tuple[str, ...]
+    """Tool names in order."""
+    links: tuple[Link, ...]
+
+
+# ── Plans ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def f1(predicted: Sequence[Hashable], gold: Sequence[Hashable]) -> float:
+    """F1 of two lists as sets, precision and recall over list lengths; 0 when one is empty.
+
+    A tool that a plan uses twice counts twice in the length and once in the overlap: so the source has it.
+
+    Source:
+        GNN4TaskPlan `evaluate.py`, `f1_score` (Wu et al. 2024, https://arxiv.org/abs/2405.19119).
+    """
+    if not predicted or not gold:
+        return 0.0
+    n_both = len(set(predicted) & set(gold))
+    precision, recall = n_both / len(predicted), n_both / len(gold)
+    return 2 * precision * recall / (precision + recall + 1e-9)
+
+
+def is_accurate(predicted: PlanGraph, gold: PlanGraph) -> bool:
+    """Same tools, in whatever order: node F1 of at least .99 (GNN4TaskPlan `batch_task_accuracy`)."""
+    return f1(predicted.nodes, gold.nodes) >= 0.99
+
+
+def plan_scores(
+    predicted: Sequence[PlanGraph],
+    gold: Sequence[PlanGraph],
+    tools: frozenset[str] | set[str],
+    known_links: frozenset[Link] | set[Link] | None = None,
+) -> dict[str, float]:
+    """Macro scores of plans.
+
+    Args:
+        tools: Names that exist; any other in a plan is a hallucination.
+        known_links: Links that exist; None leaves the link rates out.
+    Returns:
+        `node_f1 link_f1 accuracy exact`, `node_hallucination` (mean share of unknown nodes of a plan) and
+        `node_hallucination_plans` (share of plans with one), the same of links, and `n`. `link_f1` is over the samples
+        whose gold plan has links (the source gives none for single calls), and left out where none has.
+    Raises:
+        ValueError: Lengths differ, or nothing to score.
+    Source:
+        GNN4TaskPlan `evaluate.py`; `exact` (same sequence) is Hearth's own.
+    """
+    if len(predicted) != len(gold) or not gold:
+        raise ValueError(f"{len(predicted)} plans for {len(gold)} samples; expected as many, at least one")
+    pairs = list(zip(predicted, gold))
+    scores = {
+        "node_f1": _mean(f1(p.nodes, g.nodes) for p, g in pairs),
+        "accuracy": _mean(is_accurate(p, g) for p, g in pairs),
+        "exact": _mean(p.nodes == g.nodes for p, g in pairs),
+        "node_hallucination": _mean(unknown_share(p.nodes, tools) for p in predicted),
+        "node_hallucination_plans": _mean(unknown_share(p.nodes, tools) > 0 for p in predicted),
+        "n": float(len(gold)),
+    }
+    linked = [f1(p.links, g.links) for p, g in pairs if g.links]
+    if linked:
+        scores["link_f1"] = _mean(linked)
+    if known_links is not None:
+        scores["link_hallucination"] = _mean(unknown_share(p.links, known_links) for p in predicted)
+        scores["link_hallucination_plans"] = _mean(unknown_share(p.links, known_links) > 0 for p in predicted)
+    return scores
+
+
+def unknown_share(
+    items: Sequence[Hashable], known: frozenset[Hashable] | set[str] | set[Link] | frozenset[str] | frozenset[Link]
+) -> float:
+    """Share of items that are not known; 0 of nothing (GNN4TaskPlan `node_hallucination_rate`)."""
+    return sum(item not in known for item in items) / len(items) if items else 0.0
+
+
+def taskbench_node_f1(
+    predicted: Sequence[PlanGraph], gold: Sequence[PlanGraph], tools: frozenset[str] | set[str] | None = None
+) -> float:
+    """Node micro-F1: each tool counted once a sample, pooled over samples; unknown tools count for nothing.
+
+    So the source has it: a plan is scored as a set, and a hallucinated tool costs no precision.
+
+    Args:
+        tools: Names that exist; None takes all names.
+    Source:
+        TaskBench `evaluate.py`, `node_micro_f1_no_matching` (Shen et al. 2023, https://arxiv.org/abs/2311.18760).
+    """
+
+    def known(graphs: Sequence[PlanGraph]) -> list[list[str]]:
+        return [[name for name in graph.nodes if tools is None or name in tools] for graph in graphs]
+
+    return pooled_set_f1(known(predicted), known(gold)) or 0.0
+
+
+def taskbench_node_macro_f1(predicted: Sequence[PlanGraph], gold: Sequence[PlanGraph], tools: Sequence[str]) -> float:
+    """Mean over all tools of the F1 with which a tool is named where it belongs; one that no plan uses counts 0.
+
+    Source:
+        TaskBench `evaluate.py`, `node_macro_f1_no_matching`.
+    """
+    n_both, n_ours, n_theirs = (dict.fromkeys(tools, 0) for _ in range(3))
+    for p, g in zip(predicted, gold):
+        ours, theirs = n_ours.keys() & set(p.nodes), n_theirs.keys() & set(g.nodes)
+        for counts, names in ((n_both, ours & theirs), (n_ours, ours), (n_theirs, theirs)):
+            for name in names:
+                counts[name] += 1
+    totals = ((n_both[name], n_ours[name] + n_theirs[name]) for name in n_both)
+    return _mean(2 * both / total if total else 0.0 for both, total in totals)
+
+
+def taskbench_link_f1(predicted: Sequence[PlanGraph], gold: Sequence[PlanGraph]) -> float | None:
+    """F1 of links, each counted once a sample, pooled over samples; None without any link.
+
+    Source:
+        TaskBench `evaluate.py`, `link_binary_f1`.
+    """
+    return pooled_set_f1([p.links for p in predicted], [g.links for g in gold])
+
+
+def taskbench_edit_distance(
+    predicted: Sequence[PlanGraph], gold: Sequence[PlanGraph], tools: frozenset[str] | set[str]
+) -> float:
+    """Mean normalised edit distance of the sequences of tools, insertions and deletions alone; 0 is the same order.
+
+    All unknown tools are one and the same, as in the source.
+
+    Source:
+        TaskBench `evaluate.py`, `edit_distance`: 1 - `Levenshtein.ratio`, which is 1 - 2 LCS / (n + m).
+    """
+
+    def distance(p: PlanGraph, g: PlanGraph) -> float:
+        a, b = ([name if name in tools else "" for name in graph.nodes] for graph in (p, g))
+        return 1 - 2 * common_length(a, b) / (len(a) + len(b)) if a or b else 0.0
+
+    return _mean(distance(p, g) for p, g in zip(predicted, gold))
+
+
+def pooled_set_f1(predicted: Sequence[Sequence[Hashable]], gold: Sequence[Sequence[Hashable]]) -> float | None:
+    """F1 over all samples' items at once, each item counted once a sample; None of nothing."""
+    n_both = sum(len(set(p) & set(g)) for p, g in zip(predicted, gold))
+    n_all = sum(len(set(p)) + len(set(g)) for p, g in zip(predicted, gold))
+    return 2 * n_both / n_all if n_all else None
+
+
+# ── Learning over time ────────────────────────────────────────────────────────────────────────────────────
+
+Matrix = NDArray[np.float64]
+"""R[i, j]: score on task j after learning tasks 0..i; square."""
+
+
+def average_accuracy(r: Matrix) -> float:
+    """ACC: mean score over all tasks after the last. Source: Lopez-Paz & Ranzato 2017, eq. 2, arXiv 1706.08840."""
+    return float(_square(r)[-1].mean())
+
+
+def backward_transfer(r: Matrix) -> float:
+    """BWT: mean change on earlier tasks by what came after; negative is forgetting. Source: ibid., eq. 3."""
+    n = len(_square(r))
+    return float(np.mean([r[-1, j] - r[j, j] for j in range(n - 1)])) if n > 1 else 0.0
+
+
+def forward_transfer(r: Matrix, untaught: Sequence[float]) -> float:
+    """FWT: mean score on a task just before learning it, above `untaught` (before any). Source: ibid., eq. 4."""
+    n = len(_square(r))
+    return float(np.mean([r[j - 1, j] - untaught[j] for j in range(1, n)])) if n > 1 else 0.0
+
+
+def forgetting(r: Matrix) -> float:
+    """Mean over earlier tasks of the best score ever less the last one. Source: Chaudhry et al. 2018, eq. 3."""
+    n = len(_square(r))
+    return float(np.mean([r[j : n - 1, j].max() - r[-1, j] for j in range(n - 1)])) if n > 1 else 0.0
+
+
+# Ianvs computes metrics of the same names otherwise. Its matrix has a row more: row 0 is the score before the first
+# round (or after one sample), row r after round r.
+
+IanvsScores = Sequence[Sequence[Mapping[str, float]]]
+"""`[r][j]["accuracy"]`: score on task j after round r; one row more than tasks."""
+
+
+def ianvs_backward_transfer(matrix: IanvsScores) -> float:
+    """What Ianvs calls BWT: the mean change from round to round, over all tasks, also those not yet learnt.
+
+    It telescopes to (last row - first row) / R, so a learner that forgets can have a positive one.
+
+    Source:
+        kubeedge/ianvs `core/testcasecontroller/metrics/metrics.py`, `compute`. NaN where it would fail.
+    """
+    r = _ianvs_matrix(matrix)
+    return float((r[-1] - r[0]).sum() / r.shape[1] ** 2) if r is not None else float("nan")
+
+
+def ianvs_forward_transfer(matrix: IanvsScores) -> float:
+    """What Ianvs calls FWT: mean score on the next task before it is learnt, above that of row 0 (the first counts 0).
+
+    Source:
+        ibid.
+    """
+    r = _ianvs_matrix(matrix)
+    return float(np.mean([r[i, i] - r[0, i] for i in range(r.shape[1])])) if r is not None else float("nan")
+
+
+def ianvs_matrix(matrix: IanvsScores) -> list[list[float]]:
+    """What Ianvs calls MATRIX: the scores without row 0; empty for a malformed one. Source: ibid."""
+    r = _ianvs_matrix(matrix)
+    return [] if r is None else [[float(x) for x in row] for row in r[1:]]
+
+
+def ianvs_samples_transfer_ratio(rounds: Sequence[tuple[Sized, Sized]]) -> float:
+    """Samples sent to be learnt, of those inferred plus one, to four places. Source: ibid.
+
+    Args:
+        rounds: Of each round the samples inferred and those sent.
+    """
+    n_inferred, n_sent = sum(len(inferred) for inferred, _ in rounds), sum(len(sent) for _, sent in rounds)
+    return round(n_sent / (n_inferred + 1), 4)
+
+
+def ianvs_task_avg_acc(task_scores: Sequence[Mapping[str, float]]) -> float:
+    """Mean accuracy over tasks on the test file, to three places. Source: ibid."""
+    return round(sum(scores["accuracy"] for scores in task_scores) / len(task_scores), 3)
+
+
+def split_ianvs_matrix(matrix: IanvsScores) -> tuple[Matrix, list[float]]:
+    """R as the literature has it, and the scores before anything was learnt.
+
+    Raises:
+        ValueError: The matrix has not one row more than tasks, or holds something else than accuracies.
+    """
+    r = _ianvs_matrix(matrix)
+    if r is None:
+        raise ValueError(f"{len(matrix)} rows; expected one more than tasks, each with a score for every task")
+    return r[1:], [float(x) for x in r[0]]
+
+
+def _ianvs_matrix(matrix: IanvsScores) -> Matrix | None:
+    n_tasks = len(matrix) - 1
+    if n_tasks < 1 or any(len(row) != n_tasks for row in matrix):
+        return None
+    if not all(isinstance(score, Mapping) and "accuracy" in score for row in matrix for score in row):
+        return None
+    return np.array([[score["accuracy"] for score in row] for row in matrix], dtype=np.float64)
+
+
+def _square(r: Matrix) -> Matrix:
+    if r.ndim != 2 or r.shape[0] != r.shape[1] or not len(r):
+        raise ValueError(f"R has shape {r.shape}; expected as many rounds as tasks")
+    return r
+
+
+# ── Confidence ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def calibration_error(confidences: Sequence[float], is_right: Sequence[bool], n_bins: int = 10) -> float:
+    """ECE: mean distance of confidence and accuracy over bins of equal width, weighted by their size.
+
+    Source:
+        Guo et al. 2017, eq. 3, https://arxiv.org/abs/1706.04599; Naeini et al. 2015.
+    """
+    sure, right = np.asarray(confidences, dtype=np.float64), np.asarray(is_right, dtype=np.float64)
+    if sure.shape != right.shape or not len(sure):
+        raise ValueError(f"{len(sure)} confidences for {len(right)} outcomes; expected as many, at least one")
+    bins = np.minimum((sure * n_bins).astype(int), n_bins - 1)
+    error = 0.0
+    for b in range(n_bins):
+        inside = bins == b
+        if inside.any():
+            error += float(inside.mean() * abs(sure[inside].mean() - right[inside].mean()))
+    return error
+
+
+def calibration_floor(confidences: Sequence[float], n_bins: int = 10, n_draws: int = 100) -> float:
+    """Mean ECE of these very confidences were each exactly the chance of being right: what few samples leave to luck.
+
+    Source:
+        The bias of binned estimates: Roelofs et al. 2022, https://arxiv.org/abs/2012.08668, section 3.
+    """
+    sure = np.asarray(confidences, dtype=np.float64)
+    drawn = np.random.default_rng(0)
+    draws = ((drawn.random(len(sure)) < sure).tolist() for _ in range(n_draws))
+    return float(np.mean([calibration_error(sure.tolist(), right, n_bins) for right in draws]))
+
+
+def accuracy_at_coverage(confidences: Sequence[float], is_right: Sequence[bool], coverage: float) -> float:
+    """Accuracy of the surest `coverage` of all answers (selective prediction)."""
+    order = np.argsort(-np.asarray(confidences), kind="stable")
+    n_kept = max(1, round(coverage * len(order)))
+    return float(np.asarray(is_right, dtype=np.float64)[order[:n_kept]].mean())
+
+
+def _mean(values: object) -> float:
+    return float(np.mean(np.fromiter(values, dtype=np.float64)))  # type: ignore[call-overload]

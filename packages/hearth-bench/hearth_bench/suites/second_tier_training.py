@@ -1,0 +1,132 @@
+"""Tier two in the suites: trained on what is taught, adopted by the student, or carried on round by round.
+
+Training needs torch; without it `learning.finetune.trainer` raises MissingExtraError with the command that installs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+
+from hearth.cli.progress import SILENT, Progress
+from hearth.learning.finetune.trainer import AdapterOptions, Epoch, Trained, train
+from hearth.models.pointer import Pointer
+from hearth.protocols import Encoder, Proposal
+from hearth.types import Demonstration, ToolSpec
+from hearth_bench.metrics.plan_metrics import Link, PlanGraph
+
+ROUND_OPTIONS = AdapterOptions(n_epochs=3, n_epochs_more=0, held_share=0.0, made_share=0.0, batch=16)
+"""For streams: minutes for ten rounds. Nothing is made up, so that what is forgotten is seen as it is."""
+
+_READ_CHARACTERS = 1_000
+"""More of a request is hardly read (256 tokens)."""
+_BUDGET_CHARACTERS = 9_000_000
+"""To be read in training: six epochs over some 3,000 requests of a few sentences, minutes on one core."""
+_LEAST_EPOCHS = 2
+
+
+def options_for(demonstrations: Sequence[Demonstration]) -> AdapterOptions:
+    """The usual training; fewer epochs where the data are large, nothing made up where plans are single calls."""
+    usual = AdapterOptions()
+    lengths = [len(d.plan.steps) for d in demonstrations]
+    made_share = usual.made_share if sum(lengths) > 1.05 * len(lengths) else 0.0
+    n_characters = sum(min(len(d.request), _READ_CHARACTERS) for d in demonstrations) * (1 + made_share)
+    n_epochs = int(_BUDGET_CHARACTERS / max(n_characters, 1)) - usual.n_epochs_more
+    return replace(usual, made_share=made_share, n_epochs=max(_LEAST_EPOCHS, min(usual.n_epochs, n_epochs)))
+
+
+class Offering:
+    """A proposer whose tools can be changed; satisfies `protocols.Proposer`."""
+
+    def __init__(
+        self, folder: Path, tools: Mapping[str, ToolSpec], encoder: Encoder, graph: frozenset[Link] | None
+    ) -> None:
+        self._folder, self._encoder, self._graph = folder, encoder, graph
+        self.offer(tools)
+        self.fingerprint = self._pointer.fingerprint
+
+    def offer(self, tools: Mapping[str, ToolSpec]) -> None:
+        """Propose plans of these tools from now on."""
+        self._pointer = Pointer.open(self._folder, tools, graph=self._graph, encoder=self._encoder)
+
+    def propose(self, texts: Sequence[str]) -> list[Proposal]:
+        return self._pointer.propose(texts)
+
+
+@dataclass(frozen=True, slots=True)
+class TierTwo:
+    """A trained proposer with what it proposed for held-back demonstrations."""
+
+    proposer: Offering
+    held: Mapping[str, Proposal]
+    record: Mapping[str, object]
+    n_bytes: int
+    """On disk."""
+
+
+def train_tier_two(
+    demonstrations: Sequence[Demonstration],
+    tools: Mapping[str, ToolSpec],
+    encoder: Encoder,
+    folder: Path,
+    *,
+    graph: frozenset[Link] | None = None,
+    seed: int = 0,
+    progress: Progress = SILENT,
+) -> TierTwo:
+    """Train into `folder`, which must not exist.
+
+    Raises:
+        MissingExtraError: torch is not installed. RequestError: Too few demonstrations.
+    """
+    options = options_for(demonstrations)
+    trained = _train(demonstrations, tools, encoder, folder, options, graph, seed, None, progress)
+    n_bytes = sum(path.stat().st_size for path in folder.iterdir())
+    return TierTwo(Offering(folder, tools, encoder, graph), trained.held, trained.record, n_bytes)
+
+
+class RoundTrainer:
+    """Carries a trained model on, as `suites.continual.TrainedLearner` asks."""
+
+    def __init__(self, tools: Mapping[str, ToolSpec], encoder: Encoder, seed: int) -> None:
+        self._tools, self._encoder, self._seed = tools, encoder, seed
+
+    def train(
+        self, demonstrations: Sequence[Demonstration], folder: Path, start_from: Path | None
+    ) -> Callable[[Sequence[Demonstration]], list[PlanGraph]]:
+        _train(demonstrations, self._tools, self._encoder, folder, ROUND_OPTIONS, None, self._seed, start_from, SILENT)
+        pointer = Pointer.open(folder, self._tools, encoder=self._encoder)
+        return lambda asked: [_first(proposal) for proposal in pointer.propose([d.request for d in asked])]
+
+
+def _first(proposal: Proposal) -> PlanGraph:
+    nodes = proposal.sequences[0][0] if proposal.sequences else ()
+    return PlanGraph(nodes, tuple(pairwise(nodes)))
+
+
+def _train(
+    demonstrations: Sequence[Demonstration],
+    tools: Mapping[str, ToolSpec],
+    encoder: Encoder,
+    folder: Path,
+    options: AdapterOptions,
+    graph: frozenset[Link] | None,
+    seed: int,
+    start_from: Path | None,
+    progress: Progress,
+) -> Trained:
+    steps = train(
+        demonstrations, tools, folder, seed=seed, options=options, start_from=start_from, graph=graph, encoder=encoder
+    )
+    n = options.n_epochs + options.n_epochs_more
+    made: Trained | None = None
+    with progress.stage("Training tier two", n) as advance:
+        for step in steps:
+            if isinstance(step, Epoch):
+                advance(1)
+            else:
+                made = step
+    assert made is not None
+    return made

@@ -1,0 +1,257 @@
+"""What every request passes before it is looked at: the protocol's version, the token, the agent's own name, the rate,
+the size. What is answered, and how long it took, is counted and logged here, once, without content.
+
+Order: version (426), token (401), two agents (409 where something would change), rate (429), body (413, 415, 408, 400),
+bytes of the day (429). So nobody without a token makes this service read a body.
+
+Covered: all of these, a fault in the code behind (500, of which the log has kind and place and the asker nothing).
+Not covered: the other quotas by the day, which routes take when they know what is asked.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from hearth.errors import StoreError
+from hearth.formats import edge_protocol
+from hearth_cloud.cloud_settings import CloudSettings
+from hearth_cloud.service.limits import Buckets, Quotas, read_body
+from hearth_cloud.service.logs import Log
+from hearth_cloud.service.problems import Fault
+from hearth_cloud.service.prometheus_metrics import Numbers
+from hearth_cloud.storage.access_tokens import Tokens
+from hearth_cloud.storage.cloud_storage import TokenRow
+
+_OPEN = ("/healthz", "/readyz", "/metrics", "/openapi.json")
+"""Anybody may ask for these, in any version."""
+_FREE = ("/v1/hello",)
+"""Anybody who speaks the protocol may."""
+_STATISTICS = "/v1/statistics"
+POINTERS = "/v1/pointers"
+_STRANGERS_PER_S, _STRANGERS_BURST = 20.0, 100
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """What is known of a request that was let in; `request.state.passed`."""
+
+    edge: str
+    """Empty where no token is asked for."""
+    body: bytes
+    is_only_agent: bool = True
+
+
+class Gate:
+    """An ASGI middleware."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        settings: CloudSettings,
+        tokens: Tokens,
+        quotas: Quotas,
+        numbers: Numbers,
+        log: Log,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._app = app
+        self._tokens, self._quotas, self._numbers, self._log = tokens, quotas, numbers, log
+        self._limits = settings.limits
+        name = settings.service.sedna_service
+        self._tokenless = (f"/{name}", f"/{name}/predict") if name else ()
+        if settings.service.pointers:
+            self._tokenless = (*self._tokenless, POINTERS)
+        self._monotonic = monotonic
+        self._edges = Buckets(self._limits.requests_per_s, self._limits.burst, monotonic)
+        self._strangers = Buckets(_STRANGERS_PER_S, _STRANGERS_BURST, monotonic)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began = self._monotonic()
+        answer = _Answer(send)
+        edge = ""
+        try:
+            passed = await self._let_in(scope, receive)
+            if passed is None:
+                return  # who asked has left
+            edge = passed.edge
+            answer.are_two = not passed.is_only_agent
+            scope.setdefault("state", {})["passed"] = passed
+            await self._app(scope, _once(passed.body, receive), answer.send)
+        except Fault as fault:
+            self._numbers.problems.labels(fault.code).inc()
+            await _say(fault, scope, receive, answer)
+        except StoreError as error:
+            self._log.failed("store", error)
+            await _say(
+                Fault(503, "busy", "the service's database is busy; ask again later", 2.0), scope, receive, answer
+            )
+        except Exception as error:
+            self._log.failed("request", error)
+            await _say(
+                Fault(500, "fault", "a fault of the service; its keeper finds it in the log"), scope, receive, answer
+            )
+        finally:
+            self._tell(scope, answer, edge, began)
+
+    async def _let_in(self, scope: Scope, receive: Receive) -> Passed | None:
+        """Raises: Fault."""
+        path, headers = scope["path"], Headers(scope=scope)
+        if path in _OPEN:
+            return Passed("", b"")
+        if path in self._tokenless:
+            self._strangers.take(_address(scope))
+            body = await self._body(path, headers, receive)
+            return None if body is None else Passed("", body)
+        _check_version(headers)
+        if path in _FREE:
+            self._strangers.take(_address(scope))
+            return Passed("", b"")
+        token = await self._token(headers, scope)
+        only = await self._is_only_agent(token.id, headers)
+        if not only:
+            self._numbers.two_agents.inc()
+        self._edges.take(token.edge)
+        body = await self._body(path, headers, receive)
+        if body:
+            await self._quotas.take(token.edge, "received_bytes", len(body))
+        return None if body is None else Passed(token.edge, body, only)
+
+    async def _token(self, headers: Headers, scope: Scope) -> TokenRow:
+        """Raises: Fault: 401; 429 where too many of these come from one address."""
+        authorization = headers.get("authorization", "")
+        try:
+            found = self._tokens.known(authorization)
+            return found if found is not None else await run_in_threadpool(self._tokens.check, authorization)
+        except Fault:
+            self._strangers.take(_address(scope))
+            raise
+
+    async def _is_only_agent(self, token: str, headers: Headers) -> bool:
+        """Raises: Fault: 400: The agent's name is none."""
+        instance = headers.get(edge_protocol.INSTANCE_HEADER, "")
+        if not instance:
+            return True
+        if not edge_protocol.is_id(instance):
+            raise Fault(
+                400,
+                "shape",
+                f"{edge_protocol.INSTANCE_HEADER} is no name; expected up to 100 of A-Z, a-z, 0-9, . _ : -",
+            )
+        same = self._tokens.is_same_agent(token, instance)
+        return same if same is not None else await run_in_threadpool(self._tokens.note, token, instance)
+
+    async def _body(self, path: str, headers: Headers, receive: Receive) -> bytes | None:
+        limits = self._limits
+        most = limits.statistics_bytes if path.startswith(_STATISTICS) else limits.body_bytes
+        body = await read_body(receive, headers, most, limits.body_s)
+        self._numbers.received.inc(len(body or b""))
+        return body
+
+    def _tell(self, scope: Scope, answer: _Answer, edge: str, began: float) -> None:
+        route = getattr(scope.get("route"), "path", "")
+        label = route or (scope["path"] if scope["path"] in (*_OPEN, *_FREE, *self._tokenless) else "other")
+        seconds = self._monotonic() - began
+        self._numbers.requests.labels(label, answer.status).inc()
+        self._numbers.seconds.labels(label).observe(seconds)
+        self._log.event(
+            "request",
+            method=scope["method"] if scope["method"] in _METHODS else "other",
+            route=label,
+            status=answer.status,
+            ms=round(seconds * 1000, 1),
+            edge=edge,
+            sent_bytes=answer.n_bytes,
+        )
+
+
+_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+
+
+class _Answer:
+    """Sends on what is answered, and notes what it was."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.status = 0
+        self.n_bytes = 0
+        self.are_two = False
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            if self.are_two:
+                MutableHeaders(scope=message)[edge_protocol.NOTICE_HEADER] = "two-agents"
+        elif message["type"] == "http.response.body":
+            self.n_bytes += len(message.get("body", b""))
+        await self._send(message)
+
+
+async def _say(fault: Fault, scope: Scope, receive: Receive, answer: _Answer) -> None:
+    if not answer.status:  # else an answer is on its way: the connection is cut
+        await fault.response()(scope, receive, answer.send)
+
+
+def _once(body: bytes, receive: Receive) -> Receive:
+    """Gives the body that was read already, then whatever comes."""
+    left: list[Any] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def again() -> Message:
+        return left.pop() if left else await receive()
+
+    return again
+
+
+def _check_version(headers: Headers) -> None:
+    """Raises: Fault: 426."""
+    said = headers.get(edge_protocol.PROTOCOL_HEADER, "")
+    if not (
+        said.isascii()
+        and said.isdigit()
+        and len(said) < 6
+        and edge_protocol.OLDEST <= int(said) <= edge_protocol.VERSION
+    ):
+        spoken = (
+            f"{edge_protocol.OLDEST}"
+            if edge_protocol.OLDEST == edge_protocol.VERSION
+            else f"{edge_protocol.OLDEST} to {edge_protocol.VERSION}"
+        )
+        raise Fault(
+            426,
+            "protocol",
+            f"{edge_protocol.PROTOCOL_HEADER} is missing or no version spoken here; expected {spoken}; bring the older "
+            "side up to date: `pip install --upgrade hearth-agent`",
+        )
+
+
+def _address(scope: Scope) -> str:
+    client = scope.get("client")
+    return str(client[0]) if client else ""
+
+
+def passed(request: Request) -> Passed:
+    """What is known of a request."""
+    found = request.state.passed
+    assert isinstance(found, Passed)
+    return found
+
+
+def check_only_agent(request: Request) -> None:
+    """For what changes something. Raises: Fault: 409: Two agents use this token."""
+    if not passed(request).is_only_agent:
+        raise Fault(
+            409,
+            "identity",
+            "two agents use this token by turns, so nothing of either is taken; give each a token of its own: "
+            "`hearth cloud token new NAME`, and `--replace` for this one",
+        )

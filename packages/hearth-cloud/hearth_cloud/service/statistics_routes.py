@@ -1,0 +1,178 @@
+"""`/v1/statistics` and `/v1/prior`: what edges give of what they learnt, and the prior that is made of it."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, get_args
+
+from fastapi import APIRouter, Request, Response
+from starlette.background import BackgroundTask
+from starlette.concurrency import run_in_threadpool
+
+from hearth.config import cache_folder
+from hearth.errors import HearthError, StatisticsError
+from hearth.formats import edge_protocol
+from hearth.formats.edge_protocol import (
+    Manifest,
+    OpeningSent,
+    Problem,
+    Profile,
+    Receipt,
+    RoundAsked,
+    RoundTold,
+    SharesSent,
+    StatisticsTerms,
+)
+from hearth_cloud.service.admission import check_only_agent, passed
+from hearth_cloud.service.problems import JSON, Fault
+from hearth_cloud.service.routing import PROBLEMS, Cloud, cloud_of, headers, key_of, profile_of, read, takes, told
+from hearth_cloud.statistics.shipped_statistics import Public
+from hearth_cloud.statistics.statistics_desk import Desk
+
+BINARY = "application/octet-stream"
+
+
+def desk_of(request: Request) -> Desk:
+    """The service's desk for statistics, made at the first request for it."""
+    state = request.app.state
+    if not isinstance(getattr(state, "statistics", None), Desk):
+        cloud = cloud_of(request)
+        state.statistics = Desk(cloud.storage, cloud.settings.statistics, cloud.key, public=shipped)
+    found = state.statistics
+    assert isinstance(found, Desk)
+    return found
+
+
+def shipped() -> Public:
+    """What every Hearth is shipped with, read by the shipped encoder; half a minute."""
+    from hearth.models.encoder.sentence_encoder import MiniLMEncoder  # a service that makes no prior waits for none
+
+    return Public.shipped(MiniLMEncoder.open(cache_folder(os.environ)))
+
+
+def router() -> APIRouter:
+    """For `service.create_app`."""
+    routes = APIRouter(prefix="/v1", responses=PROBLEMS)
+    own = headers(edge_protocol.INSTANCE_HEADER)
+    with_key = headers(edge_protocol.INSTANCE_HEADER, edge_protocol.IDEMPOTENCY_HEADER)
+    _add_plain(routes, own, with_key)
+    _add_rounds(routes, own)
+    return routes
+
+
+def _add_plain(routes: APIRouter, own: list[dict[str, Any]], with_key: list[dict[str, Any]]) -> None:
+    @routes.get("/statistics", response_model=StatisticsTerms, openapi_extra={"parameters": own})
+    async def terms(request: Request) -> Response:
+        """What may be given, and how."""
+        return told(await _at_desk(request, lambda desk: desk.terms))
+
+    @routes.post("/statistics", response_model=Receipt, openapi_extra=_bytes_body() | {"parameters": with_key})
+    async def give(request: Request) -> Response:
+        """An edge's sums, in the place of those it gave before; mode `plain` alone."""
+        check_only_agent(request)
+        edge, body = passed(request).edge, passed(request).body
+        id = key_of(request, "statistics")
+        receipt = await _at_desk(request, lambda desk: desk.take(edge, id, body))
+        return _then_publish(request, told(receipt)) if receipt.accepted else told(receipt)
+
+    @routes.delete("/statistics", response_model=Receipt, openapi_extra={"parameters": own})
+    async def withdraw(request: Request) -> Response:
+        """Take this edge's sums out of every prior that is made from now on; mode `plain` alone."""
+        check_only_agent(request)
+        edge = passed(request).edge
+        was = await _at_desk(request, lambda desk: desk.withdraw(edge))
+        return told(Receipt(id="statistics", accepted=("statistics",) if was else ()))
+
+    @routes.get(
+        "/prior",
+        response_model=Manifest,
+        responses={404: {"model": Problem}},
+        openapi_extra={
+            "parameters": [
+                *own,
+                {"name": "profile", "in": "query", "required": False, "schema": {"enum": list(get_args(Profile))}},
+            ]
+        },
+    )
+    async def prior(request: Request) -> Response:
+        """The newest prior for a device profile, signed; its bytes are at `/v1/blobs/SHA256`."""
+        profile = profile_of(request)
+        found = await _at_desk(request, lambda desk: desk.prior(profile))
+        if found is None:
+            raise Fault(404, "no_prior", "no prior was made yet: too few devices gave statistics")
+        return Response(found, media_type=JSON)
+
+
+def _add_rounds(routes: APIRouter, own: list[dict[str, Any]]) -> None:
+    @routes.post("/statistics/rounds", response_model=RoundTold, openapi_extra=takes(RoundAsked) | {"parameters": own})
+    async def join(request: Request) -> Response:
+        """Take part in the next round; mode `secret` alone."""
+        check_only_agent(request)
+        edge, asked = passed(request).edge, read(request, RoundAsked)
+        return told(await _at_desk(request, lambda desk: desk.join(edge, asked)))
+
+    @routes.get("/statistics/rounds", response_model=RoundTold, openapi_extra={"parameters": own})
+    async def now(request: Request) -> Response:
+        """How far this edge's round is."""
+        edge = passed(request).edge
+        return told(await _at_desk(request, lambda desk: desk.told(edge)))
+
+    @routes.post(
+        "/statistics/rounds/{round}/shares",
+        response_model=RoundTold,
+        openapi_extra=takes(SharesSent) | {"parameters": own},
+    )
+    async def shares(request: Request, round: str) -> Response:
+        """Sealed shares for the others."""
+        edge, sent = passed(request).edge, read(request, SharesSent)
+        return told(await _at_desk(request, lambda desk: desk.take_shares(edge, round, sent)))
+
+    @routes.post(
+        "/statistics/rounds/{round}/row", response_model=RoundTold, openapi_extra=_bytes_body() | {"parameters": own}
+    )
+    async def row(request: Request, round: str) -> Response:
+        """The row under its masks: whole numbers of 8 bytes, the lowest first."""
+        edge, body = passed(request).edge, passed(request).body
+        return told(await _at_desk(request, lambda desk: desk.take_row(edge, round, body)))
+
+    @routes.post(
+        "/statistics/rounds/{round}/opening",
+        response_model=RoundTold,
+        openapi_extra=takes(OpeningSent) | {"parameters": own},
+    )
+    async def opening(request: Request, round: str) -> Response:
+        """Shares that take the masks out of the sum."""
+        edge, sent = passed(request).edge, read(request, OpeningSent)
+        return _then_publish(request, told(await _at_desk(request, lambda desk: desk.take_opening(edge, round, sent))))
+
+
+async def _at_desk(request: Request, ask: Any) -> Any:
+    """Raises: Fault: 409 for what cannot be taken as it is."""
+    desk = desk_of(request)
+    try:
+        return await run_in_threadpool(lambda: ask(desk))
+    except StatisticsError as error:
+        raise Fault(409, "statistics", str(error)) from None
+
+
+def _then_publish(request: Request, answer: Response) -> Response:
+    """The answer, and when it was sent, a new prior, if one is due: that takes its time."""
+    answer.background = BackgroundTask(_publish, cloud_of(request), desk_of(request))
+    return answer
+
+
+async def _publish(cloud: Cloud, desk: Desk) -> None:
+    try:
+        found, made = await run_in_threadpool(desk.publish, is_due=True)
+    except HearthError as error:
+        cloud.log.failed("prior", error)
+        return
+    for one in found.judged:
+        if one.reason:
+            cloud.log.event("quarantined", edge=one.edge, reason=one.reason[:200])
+    for manifest in made:
+        cloud.log.event("prior", serial=manifest.serial, edges=manifest.n_edges, bytes=manifest.n_bytes)
+
+
+def _bytes_body() -> dict[str, Any]:
+    return {"requestBody": {"required": True, "content": {BINARY: {"schema": {"type": "string", "format": "binary"}}}}}

@@ -1,0 +1,78 @@
+"""What edges may fetch: bytes with a signed manifest, numbered apart for each kind and device profile.
+
+The newest `N_KEPT` of each stay, so that whoever fetches one while the next is made can finish; older ones go, with
+their bytes. What no manifest of these offers is nobody's to fetch: not what another edge gave, not a sum of a round.
+
+Covered: two processes that offer at once (one is numbered after the other), an offer that is cut off (all of it or
+nothing). Not covered: who may fetch what is offered: every edge whose token holds.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import sqlalchemy as sa
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from hearth.errors import StoreLockedError
+from hearth.formats.edge_protocol import Manifest, Profile
+from hearth_cloud.storage.cloud_storage import Storage
+
+OfferedKind = Literal["prior", "adapter"]
+N_KEPT = 3
+_N_TRIES = 5
+_PLACES = tuple(f"{kind} {profile}" for kind in get_args(OfferedKind) for profile in get_args(Profile))
+
+
+def offer(
+    storage: Storage,
+    key: Ed25519PrivateKey,
+    kind: OfferedKind,
+    profile: Profile,
+    body: bytes,
+    *,
+    fingerprint: str,
+    n_edges: int = 0,
+    n_demonstrations: int = 0,
+    epsilon: float | None = None,
+) -> Manifest:
+    """Keep bytes, sign what is said of them, and offer them as the newest of their kind.
+
+    Raises:
+        StoreError: Nothing is offered that was not before.
+    """
+    place = f"{kind} {profile}"
+    for _ in range(_N_TRIES):
+        serial = storage.last_serial(place) + 1
+        manifest = Manifest(
+            kind=kind,
+            sha256=storage.put_blob(body),
+            n_bytes=len(body),
+            fingerprint=fingerprint,
+            n_edges=n_edges,
+            n_demonstrations=n_demonstrations,
+            epsilon=epsilon,
+            serial=serial,
+            made=storage.now(),
+        ).signed(key)
+        try:
+            storage.put_manifest(place, serial, manifest.model_dump_json(), manifest.sha256, keeps=N_KEPT)
+            return manifest
+        except sa.exc.IntegrityError:
+            continue  # another process took that number, or let go of the same bytes
+    raise StoreLockedError(f"others offer a {kind} again and again; try again")
+
+
+def newest(storage: Storage, kind: OfferedKind, profile: Profile) -> str | None:
+    """The newest manifest, as it was signed; None: there is none yet."""
+    return storage.manifest(f"{kind} {profile}")
+
+
+def n_offered(storage: Storage, kind: OfferedKind, profile: Profile) -> int:
+    """How many there ever were, also those that went."""
+    return storage.last_serial(f"{kind} {profile}")
+
+
+def offered_bytes(storage: Storage, sha256: str) -> int | None:
+    """How many bytes what is offered under this hash has; None: nothing is."""
+    return storage.named_size(sha256, _PLACES)

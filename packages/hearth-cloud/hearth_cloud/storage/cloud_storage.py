@@ -1,0 +1,570 @@
+"""What the service keeps: edges and their tokens, demonstrations, statistics and priors, in SQLite or PostgreSQL.
+
+Every method is one transaction, or joins the one it is given a `Connection` of; a method either has its whole effect or
+none. Safe to use from several threads and processes.
+
+Covered: two processes that begin at once (one migrates, the other waits), a database of a newer Hearth (refused), a
+transaction that another one got in the way of (`StoreLockedError`, to be tried again), a full disk.
+Not covered: backups, which the database's own tools do; an owner of the database who reads it (see docs/howto/cloud.md
+for what lies in it).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
+from alembic.script import ScriptDirectory
+from alembic.util import CommandError
+from sqlalchemy.dialects import postgresql, sqlite
+
+from hearth.errors import NotFound, StoreError, StoreFullError, StoreLockedError, StoreVersionError
+from hearth_cloud.storage import tables as t
+from hearth_cloud.storage.engines import engine_of
+
+_MIGRATIONS = Path(__file__).parents[1] / "migrations"
+_MOST_PAGES_GIVEN_BACK = 10_000
+"""Of SQLite's file at a time, some 40 MB: who writes meanwhile waits as long as that takes."""
+_MOST_AGENTS = 16
+"""That used one token: one that draws a new name each time fills no database."""
+_LOCK = 8_420_001
+"""PostgreSQL's advisory lock of whoever migrates."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRow:
+    """A token as it is kept: what it was made of is not."""
+
+    id: str
+    edge: str
+    made: dt.datetime
+    expires: dt.datetime | None
+    revoked: dt.datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What was answered before to the same key."""
+
+    body_sha256: str
+    """Of the request that was answered."""
+    status: int
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A demonstration to be kept."""
+
+    id: str
+    task: tuple[str, ...]
+    line: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRow:
+    task: tuple[str, ...]
+    n_demonstrations: int
+    n_edges: int
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """A round of collecting statistics; `about` is of whoever merges."""
+
+    id: str
+    state: str
+    about: Mapping[str, Any]
+    made: dt.datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one edge gave to a round; `blob` is the hash of its bytes, empty where it has none."""
+
+    round: str
+    edge: str
+    kind: str
+    id: str
+    state: str
+    about: Mapping[str, Any]
+    blob: str
+    made: dt.datetime
+
+
+class Storage:
+    """Open it with `Storage.open`; close it."""
+
+    def __init__(self, engine: sa.Engine, clock: Callable[[], dt.datetime]) -> None:
+        """Use `open`, which checks and migrates."""
+        self._engine = engine
+        self._clock = clock
+
+    @classmethod
+    def open(cls, url: str, clock: Callable[[], dt.datetime] | None = None, *, migrates: bool = True) -> Storage:
+        """Open the database, bringing its tables up to this version.
+
+        Args:
+            clock: Gives UTC; replaced in tests.
+            migrates: False where another process of the same service has done it.
+        Raises:
+            ConfigError: No database address. StoreVersionError: Of a newer Hearth. StoreError: Cannot be reached.
+        """
+        storage = cls(engine_of(url), clock or _utc)
+        try:
+            if migrates:
+                storage.migrate()
+        except BaseException:
+            storage.close()
+            raise
+        return storage
+
+    def close(self) -> None:
+        self._engine.dispose()
+
+    def __enter__(self) -> Storage:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def now(self) -> dt.datetime:
+        return self._clock()
+
+    def ping(self) -> None:
+        """Raises: StoreError: The database does not answer."""
+        with self.begin(reads=True) as connection:
+            connection.execute(sa.select(1))
+
+    def give_back(self) -> int:
+        """Give space that nothing needs any more back to the disk, once the log is worked in; the bytes. PostgreSQL
+        does so by itself: 0."""
+        if self._engine.dialect.name != "sqlite":
+            return 0
+        with self.begin() as connection:
+            free = connection.exec_driver_sql("PRAGMA freelist_count").scalar_one()
+            for _ in range(min(free, _MOST_PAGES_GIVEN_BACK)):  # one each: the driver takes but the first step
+                connection.exec_driver_sql("PRAGMA incremental_vacuum(1)")
+            left = connection.exec_driver_sql("PRAGMA freelist_count").scalar_one()
+            page_bytes: int = connection.exec_driver_sql("PRAGMA page_size").scalar_one()
+        return int(free - left) * page_bytes
+
+    # ── Migrations ────────────────────────────────────────────────────────────────────────────────────────
+
+    def migrate(self, to: str = "head") -> None:
+        """Bring the tables up to a version; does nothing where they are.
+
+        Raises:
+            StoreVersionError: They are of a newer one. StoreError.
+        """
+        with self.begin() as connection:
+            if connection.dialect.name == "postgresql":
+                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
+            else:
+                connection.execute(sa.text("CREATE TABLE IF NOT EXISTS migrating (only INTEGER)"))  # takes the lock
+                connection.execute(sa.text("DROP TABLE migrating"))
+            config = migration_config()
+            config.attributes["connection"] = connection
+            try:
+                command.upgrade(config, to)
+            except CommandError as error:
+                raise StoreVersionError(
+                    f"the service's database is of a version this Hearth does not know ({error}); "
+                    "install the Hearth that wrote it, or a newer one"
+                ) from None
+
+    def version(self) -> str:
+        """Of the tables; empty before the first migration."""
+        from alembic.runtime.migration import MigrationContext
+
+        with self.begin(reads=True) as connection:
+            return MigrationContext.configure(connection).get_current_revision() or ""
+
+    @contextlib.contextmanager
+    def begin(self, *, reads: bool = False) -> Iterator[sa.Connection]:
+        """One transaction; one that only `reads` waits for no other.
+
+        Raises: StoreError and its kinds, in the place of the database's own; sa.exc.IntegrityError as it is.
+        """
+        try:
+            with self._engine.connect().execution_options(reads=reads) as connection, connection.begin():
+                yield connection
+        except sa.exc.IntegrityError:
+            raise
+        except (sa.exc.OperationalError, sa.exc.DatabaseError, sa.exc.TimeoutError) as error:
+            raise _as_ours(error) from None
+
+    # ── Edges and tokens ──────────────────────────────────────────────────────────────────────────────────
+
+    def add_token(self, id: str, edge: str, sha256: str, expires: dt.datetime | None) -> None:
+        """Keep a token of an edge, which is made where it is new."""
+        now = _text(self._clock())
+        with self.begin() as connection:
+            connection.execute(_insert(connection, t.edge).values(name=edge, made=now).on_conflict_do_nothing())
+            connection.execute(
+                sa.insert(t.token).values(
+                    id=id, edge=edge, sha256=sha256, made=now, expires=_text(expires) if expires else None
+                )
+            )
+
+    def token_by_hash(self, sha256: str) -> TokenRow | None:
+        with self.begin(reads=True) as connection:
+            row = connection.execute(sa.select(t.token).where(t.token.c.sha256 == sha256)).first()
+        return _token(row) if row else None
+
+    def tokens(self) -> tuple[TokenRow, ...]:
+        """All of them, by edge and age."""
+        with self.begin(reads=True) as connection:
+            rows = connection.execute(sa.select(t.token).order_by(t.token.c.edge, t.token.c.made, t.token.c.id)).all()
+        return tuple(map(_token, rows))
+
+    def revoke(self, edge: str) -> int:
+        """Revoke every token of an edge; how many still held. Raises: NotFound: No such edge."""
+        with self.begin() as connection:
+            _check_edge(connection, edge)
+            held = sa.update(t.token).where(t.token.c.edge == edge, t.token.c.revoked.is_(None))
+            return connection.execute(held.values(revoked=_text(self._clock()))).rowcount
+
+    def seen(self, token: str, instance: str) -> bool:
+        """Note that an agent used a token (its id); whether another one used it in between, so that there are two.
+
+        Who uses one token leaves no mark at any other of the same edge. The last `_MOST_AGENTS` are known.
+        """
+        now = _text(self._clock())
+        c = t.instance.c
+        with self.begin() as connection:
+            rows = connection.execute(sa.select(c.id, c.first, c.last).where(c.token == token)).all()
+            mine = next((row for row in rows if row.id == instance), None)
+            note = _insert(connection, t.instance).values(token=token, id=instance, first=now, last=now)
+            connection.execute(note.on_conflict_do_update(index_elements=["token", "id"], set_={"last": now}))
+            others = sorted((row for row in rows if row is not mine), key=lambda row: row.last)
+            for row in others[: max(0, len(others) + 1 - _MOST_AGENTS)]:
+                connection.execute(sa.delete(t.instance).where(c.token == token, c.id == row.id))
+        if mine is None:
+            return False
+        return any(other.last >= mine.last for other in others)
+
+    def n_agents(self) -> dict[str, int]:
+        """How many agents used each token, by its id; at most `_MOST_AGENTS`."""
+        c = t.instance.c
+        with self.begin(reads=True) as connection:
+            rows = connection.execute(sa.select(c.token, sa.func.count()).group_by(c.token)).all()
+        return {row[0]: row[1] for row in rows}
+
+    def drop_agents(self) -> int:
+        """Let go of agents of tokens that are no more: one may be noted while its edge is dropped. How many."""
+        with self.begin() as connection:
+            strangers = t.instance.c.token.not_in(sa.select(t.token.c.id))
+            return connection.execute(sa.delete(t.instance).where(strangers)).rowcount
+
+    # ── Answered before, and counted ──────────────────────────────────────────────────────────────────────
+
+    def answered(self, connection: sa.Connection, edge: str, key: str) -> Answered | None:
+        """What was answered to this key of this edge."""
+        c = t.answered.c
+        row = connection.execute(sa.select(c.body_sha256, c.status, c.body).where(c.edge == edge, c.key == key)).first()
+        return Answered(row.body_sha256, row.status, bytes(row.body)) if row else None
+
+    def keep_answer(self, connection: sa.Connection, edge: str, key: str, answer: Answered) -> None:
+        """Raises: sa.exc.IntegrityError: The same key was answered in the meantime: roll back, and look again."""
+        connection.execute(
+            sa.insert(t.answered).values(
+                edge=edge,
+                key=key,
+                body_sha256=answer.body_sha256,
+                status=answer.status,
+                body=answer.body,
+                at=_text(self._clock()),
+            )
+        )
+
+    def drop_answers(self, before: dt.datetime) -> int:
+        """Let go of answers to keys that are older; how many."""
+        with self.begin() as connection:
+            return connection.execute(sa.delete(t.answered).where(t.answered.c.at < _text(before))).rowcount
+
+    def use(self, amounts: Mapping[tuple[str, str, str], int]) -> dict[tuple[str, str, str], int]:
+        """Count what edges used, by edge, day and kind; the sums after it, of all processes."""
+        sums = {}
+        with self.begin() as connection:
+            for (edge, day, kind), n in sorted(amounts.items()):
+                insert = _insert(connection, t.used).values(edge=edge, day=day, kind=kind, n=n)
+                more = insert.on_conflict_do_update(
+                    index_elements=["edge", "day", "kind"], set_={"n": t.used.c.n + insert.excluded.n}
+                )
+                sums[edge, day, kind] = connection.execute(more.returning(t.used.c.n)).scalar_one()
+        return sums
+
+    def drop_used(self, before_day: str) -> int:
+        with self.begin() as connection:
+            return connection.execute(sa.delete(t.used).where(t.used.c.day < before_day)).rowcount
+
+    # ── Demonstrations and tasks ──────────────────────────────────────────────────────────────────────────
+
+    def keep_demonstrations(self, connection: sa.Connection, edge: str, many: Sequence[Kept]) -> tuple[str, ...]:
+        """Keep those whose ids are new for this edge; the ids of these."""
+        now = _text(self._clock())
+        new = []
+        for one in many:
+            insert = _insert(connection, t.demonstration).values(
+                edge=edge, id=one.id, task=json.dumps(one.task), line=one.line, at=now
+            )
+            kept = connection.execute(insert.on_conflict_do_nothing().returning(t.demonstration.c.id)).first()
+            new += [one.id] if kept is not None else []
+        return tuple(new)
+
+    def n_demonstrations(self) -> int:
+        with self.begin(reads=True) as connection:
+            return connection.execute(sa.select(sa.func.count()).select_from(t.demonstration)).scalar_one()
+
+    def demonstrations(self, edge: str | None = None) -> Iterator[tuple[str, str]]:
+        """Edge and line of each, in the order of edge and id."""
+        c = t.demonstration.c
+        chosen = sa.select(c.edge, c.line).order_by(c.edge, c.id)
+        with self.begin(reads=True) as connection:
+            for row in connection.execute(chosen if edge is None else chosen.where(c.edge == edge)):
+                yield row.edge, row.line
+
+    def tasks(self, k: int) -> tuple[TaskRow, ...]:
+        """Tasks that at least `k` edges share, the most shared first."""
+        c = t.demonstration.c
+        n_edges = sa.func.count(sa.distinct(c.edge))
+        chosen = (
+            sa.select(c.task, sa.func.count().label("n"), n_edges.label("n_edges"))
+            .group_by(c.task)
+            .having(n_edges >= k)
+            .order_by(n_edges.desc(), sa.func.count().desc(), c.task)
+        )
+        with self.begin(reads=True) as connection:
+            rows = connection.execute(chosen).all()
+        return tuple(TaskRow(tuple(json.loads(row.task)), row.n, row.n_edges) for row in rows)
+
+    def drop_edge(self, edge: str) -> int:
+        """Forget all that an edge gave, its tokens too; how many demonstrations. Its part in what was merged stays.
+
+        Raises: NotFound: No such edge.
+        """
+        with self.begin() as connection:
+            _check_edge(connection, edge)
+            n = connection.execute(sa.delete(t.demonstration).where(t.demonstration.c.edge == edge)).rowcount
+            given = connection.execute(sa.select(t.part.c.blob).where(t.part.c.edge == edge)).scalars().all()
+            mine = sa.select(t.token.c.id).where(t.token.c.edge == edge)
+            connection.execute(sa.delete(t.instance).where(t.instance.c.token.in_(mine)))
+            for table in (t.part, t.answered, t.used, t.token):
+                connection.execute(sa.delete(table).where(table.c.edge == edge))
+            connection.execute(sa.delete(t.edge).where(t.edge.c.name == edge))
+            _drop_blobs(connection, given)
+        return n
+
+    # ── Blobs ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def put_blob(self, data: bytes) -> str:
+        """Keep bytes under their hash, which is given back."""
+        sha256 = hashlib.sha256(data).hexdigest()
+        with self.begin() as connection:
+            insert = _insert(connection, t.blob).values(
+                sha256=sha256, n_bytes=len(data), data=data, made=_text(self._clock())
+            )
+            connection.execute(insert.on_conflict_do_nothing())
+        return sha256
+
+    def blob_size(self, sha256: str) -> int | None:
+        """Its bytes; None: there is none."""
+        with self.begin(reads=True) as connection:
+            return connection.execute(sa.select(t.blob.c.n_bytes).where(t.blob.c.sha256 == sha256)).scalar()
+
+    def named_size(self, sha256: str, kinds: Sequence[str]) -> int | None:
+        """The bytes of a blob that a manifest of one of these kinds names; None: none does."""
+        b, m = t.blob.c, t.manifest.c
+        named = sa.select(m.blob).where(m.blob == sha256, m.kind.in_(kinds))
+        with self.begin(reads=True) as connection:
+            return connection.execute(sa.select(b.n_bytes).where(b.sha256.in_(named))).scalar()
+
+    def read_blob(self, sha256: str, start: int = 0, n_bytes: int | None = None) -> bytes:
+        """Bytes of a blob from `start` on. Raises: NotFound."""
+        data = t.blob.c.data
+        piece = sa.func.substr(data, start + 1) if n_bytes is None else sa.func.substr(data, start + 1, n_bytes)
+        with self.begin(reads=True) as connection:
+            found = connection.execute(
+                sa.select(sa.type_coerce(piece, sa.LargeBinary)).where(t.blob.c.sha256 == sha256)
+            ).first()
+        if found is None:
+            raise NotFound(f"no blob {sha256!r}")
+        return bytes(found[0])
+
+    def drop_unused_blobs(self) -> int:
+        """Let go of blobs that no part and no manifest names; how many."""
+        with self.begin() as connection:
+            return connection.execute(sa.delete(t.blob).where(t.blob.c.sha256.not_in(_named_blobs()))).rowcount
+
+    # ── Rounds of statistics ──────────────────────────────────────────────────────────────────────────────
+
+    def put_round(self, id: str, state: str, about: Mapping[str, Any]) -> None:
+        """Make a round or change one."""
+        with self.begin() as connection:
+            insert = _insert(connection, t.round_).values(
+                id=id, state=state, about=json.dumps(about), made=_text(self._clock())
+            )
+            new = {"state": insert.excluded.state, "about": insert.excluded.about}
+            connection.execute(insert.on_conflict_do_update(index_elements=["id"], set_=new))
+
+    def rounds(self, state: str | None = None) -> tuple[Round, ...]:
+        """The newest first."""
+        chosen = sa.select(t.round_).order_by(t.round_.c.made.desc(), t.round_.c.id.desc())
+        with self.begin(reads=True) as connection:
+            rows = connection.execute(chosen if state is None else chosen.where(t.round_.c.state == state)).all()
+        return tuple(Round(row.id, row.state, json.loads(row.about), _time(row.made)) for row in rows)
+
+    def put_part(
+        self, round: str, edge: str, kind: str, id: str, about: Mapping[str, Any], *, blob: str = "", state: str = "new"
+    ) -> bool:
+        """Keep what an edge gives to a round; False where it has given of this kind already, and nothing is changed."""
+        with self.begin() as connection:
+            insert = _insert(connection, t.part).values(
+                round=round,
+                edge=edge,
+                kind=kind,
+                id=id,
+                state=state,
+                about=json.dumps(about),
+                blob=blob or None,
+                made=_text(self._clock()),
+            )
+            return connection.execute(insert.on_conflict_do_nothing().returning(t.part.c.id)).first() is not None
+
+    def parts(self, round: str, kind: str | None = None) -> tuple[Part, ...]:
+        """In the order of their edges."""
+        c = t.part.c
+        chosen = sa.select(t.part).where(c.round == round).order_by(c.edge, c.kind)
+        with self.begin(reads=True) as connection:
+            rows = connection.execute(chosen if kind is None else chosen.where(c.kind == kind)).all()
+        return tuple(
+            Part(r.round, r.edge, r.kind, r.id, r.state, json.loads(r.about), r.blob or "", _time(r.made)) for r in rows
+        )
+
+    def set_part_state(self, round: str, edge: str, kind: str, state: str) -> None:
+        c = t.part.c
+        with self.begin() as connection:
+            chosen = sa.update(t.part).where(c.round == round, c.edge == edge, c.kind == kind)
+            connection.execute(chosen.values(state=state))
+
+    def drop_part(self, round: str, edge: str, kind: str) -> bool:
+        """Let go of what an edge gave, its bytes too; whether there was any."""
+        c = t.part.c
+        chosen = sa.delete(t.part).where(c.round == round, c.edge == edge, c.kind == kind).returning(c.blob)
+        with self.begin() as connection:
+            given = connection.execute(chosen).scalars().all()
+            _drop_blobs(connection, given)
+        return bool(given)
+
+    def manifests(self, kind: str) -> tuple[tuple[int, str, str], ...]:
+        """Serial, body and blob of every one of a kind, oldest first."""
+        c = t.manifest.c
+        chosen = sa.select(c.serial, c.body, c.blob).where(c.kind == kind).order_by(c.serial)
+        with self.begin(reads=True) as connection:
+            return tuple((row.serial, row.body, row.blob) for row in connection.execute(chosen).all())
+
+    def put_manifest(self, kind: str, serial: int, body: str, blob: str, *, keeps: int | None = None) -> None:
+        """Keep a manifest; with `keeps`, let go of those of its kind but the newest so many, and of their bytes.
+
+        Raises:
+            sa.exc.IntegrityError: There is one of this serial, or no such blob; nothing was changed.
+        """
+        c = t.manifest.c
+        with self.begin() as connection:
+            connection.execute(
+                sa.insert(t.manifest).values(kind=kind, serial=serial, body=body, blob=blob, made=_text(self._clock()))
+            )
+            if keeps is None:
+                return
+            kept = sa.select(c.serial).where(c.kind == kind).order_by(c.serial.desc()).limit(keeps)
+            old = sa.delete(t.manifest).where(c.kind == kind, c.serial.not_in(kept)).returning(c.blob)
+            _drop_blobs(connection, connection.execute(old).scalars().all())
+
+    def last_serial(self, kind: str) -> int:
+        """The highest number a manifest of a kind has; 0: there is none."""
+        c = t.manifest.c
+        with self.begin(reads=True) as connection:
+            return connection.execute(sa.select(sa.func.max(c.serial)).where(c.kind == kind)).scalar() or 0
+
+    def manifest(self, kind: str) -> str | None:
+        """The newest of a kind, as it was put."""
+        c = t.manifest.c
+        with self.begin(reads=True) as connection:
+            chosen = sa.select(c.body).where(c.kind == kind).order_by(c.serial.desc()).limit(1)
+            return connection.execute(chosen).scalar()
+
+
+# ── Rows and faults ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def migration_config() -> Config:
+    """What Alembic's commands need; a connection is put into its attributes."""
+    config = Config()
+    config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
+    return config
+
+
+def versions() -> tuple[str, ...]:
+    """Of the tables, oldest first."""
+    walked = ScriptDirectory.from_config(migration_config()).walk_revisions()
+    return tuple(script.revision for script in walked)[::-1]
+
+
+def _check_edge(connection: sa.Connection, edge: str) -> None:
+    """Raises: NotFound."""
+    if connection.execute(sa.select(t.edge.c.name).where(t.edge.c.name == edge)).first() is None:
+        raise NotFound(f"no edge {edge!r}; `hearth cloud token list` names those there are")
+
+
+def _named_blobs() -> Any:
+    return sa.union(sa.select(t.part.c.blob).where(t.part.c.blob.is_not(None)), sa.select(t.manifest.c.blob))
+
+
+def _drop_blobs(connection: sa.Connection, hashes: Sequence[str | None]) -> None:
+    """Let go of those of these blobs that nothing names any more."""
+    c = t.blob.c
+    mine = [sha256 for sha256 in hashes if sha256]
+    connection.execute(sa.delete(t.blob).where(c.sha256.in_(mine), c.sha256.not_in(_named_blobs())))
+
+
+def _insert(connection: sa.Connection, table: sa.Table) -> Any:
+    """An INSERT that knows ON CONFLICT, which both databases write alike."""
+    return postgresql.insert(table) if connection.dialect.name == "postgresql" else sqlite.insert(table)
+
+
+def _as_ours(error: sa.exc.SQLAlchemyError) -> StoreError:
+    """Without the statement and its values: they may hold what no log may."""
+    said = " ".join(str(getattr(error, "orig", None) or error).split())[:200]
+    low = said.lower()
+    if "locked" in low or "deadlock" in low or "could not serialize" in low or isinstance(error, sa.exc.TimeoutError):
+        return StoreLockedError(f"the service's database is busy ({said}); try again")
+    if "full" in low or "no space" in low:
+        return StoreFullError(f"no space left for the service's database ({said}); free some")
+    return StoreError(f"the service's database failed ({said}); check that it runs and that `database` is right")
+
+
+def _token(row: Any) -> TokenRow:
+    expires = _time(row.expires) if row.expires else None
+    return TokenRow(row.id, row.edge, _time(row.made), expires, _time(row.revoked) if row.revoked else None)
+
+
+def _utc() -> dt.datetime:
+    return dt.datetime.now(dt.UTC)
+
+
+def _text(at: dt.datetime) -> str:
+    return at.astimezone(dt.UTC).isoformat(timespec="microseconds")
+
+
+def _time(text: str) -> dt.datetime:
+    return dt.datetime.fromisoformat(text)

@@ -1,0 +1,302 @@
+"""What a Home Assistant discovery message may say: keys in full or abbreviated, each checked; the rest is passed over.
+
+Covered: the keys of the components in `COMPONENTS`, their abbreviations, `~` in topics, one thing a message or several
+(`device` with `components`), sizes and alphabets of names and topics.
+Not covered: other keys (icons, entity categories, options), which are passed over.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from hearth_home.ha_templates import ValueTemplate, order_text, value_template
+
+Component = Literal["light", "switch", "fan", "climate", "number", "cover", "lock", "sensor", "binary_sensor"]
+COMPONENTS: tuple[str, ...] = get_args(Component)
+MAX_CONFIG_BYTES = 20_000
+MAX_COMPONENTS = 60
+MAX_LEVELS = 50
+"""Of a topic."""
+_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_NAME = re.compile(r"[^\W_][\w '’.,()&/+-]{0,59}")
+_TOPIC = re.compile(r"[^#+\0$][^#+\0]{0,255}")
+
+SHORT: Mapping[str, str] = {
+    "avty": "availability",
+    "avty_mode": "availability_mode",
+    "avty_t": "availability_topic",
+    "avty_tpl": "availability_template",
+    "bri_cmd_t": "brightness_command_topic",
+    "bri_cmd_tpl": "brightness_command_template",
+    "bri_scl": "brightness_scale",
+    "bri_stat_t": "brightness_state_topic",
+    "bri_val_tpl": "brightness_value_template",
+    "cmd_t": "command_topic",
+    "cmd_tpl": "command_template",
+    "cmps": "components",
+    "curr_temp_t": "current_temperature_topic",
+    "curr_temp_tpl": "current_temperature_template",
+    "dev": "device",
+    "dev_cla": "device_class",
+    "ids": "identifiers",
+    "max_temp": "max_temp",
+    "min_temp": "min_temp",
+    "mode_cmd_t": "mode_command_topic",
+    "mode_cmd_tpl": "mode_command_template",
+    "mode_stat_t": "mode_state_topic",
+    "mode_stat_tpl": "mode_state_template",
+    "obj_id": "object_id",
+    "on_cmd_type": "on_command_type",
+    "p": "platform",
+    "pl": "payload",
+    "pl_avail": "payload_available",
+    "pl_cls": "payload_close",
+    "pl_lock": "payload_lock",
+    "pl_not_avail": "payload_not_available",
+    "pl_off": "payload_off",
+    "pl_on": "payload_on",
+    "pl_open": "payload_open",
+    "pl_unlk": "payload_unlock",
+    "pos_clsd": "position_closed",
+    "pos_open": "position_open",
+    "pos_t": "position_topic",
+    "pos_tpl": "position_template",
+    "sa": "suggested_area",
+    "set_pos_t": "set_position_topic",
+    "set_pos_tpl": "set_position_template",
+    "stat_clsd": "state_closed",
+    "stat_closing": "state_closing",
+    "stat_locked": "state_locked",
+    "stat_off": "state_off",
+    "stat_on": "state_on",
+    "stat_open": "state_open",
+    "stat_opening": "state_opening",
+    "stat_t": "state_topic",
+    "stat_tpl": "state_template",
+    "stat_unlocked": "state_unlocked",
+    "stat_val_tpl": "state_value_template",
+    "t": "topic",
+    "temp_cmd_t": "temperature_command_topic",
+    "temp_cmd_tpl": "temperature_command_template",
+    "temp_stat_t": "temperature_state_topic",
+    "temp_stat_tpl": "temperature_state_template",
+    "temp_unit": "temperature_unit",
+    "uniq_id": "unique_id",
+    "unit_of_meas": "unit_of_measurement",
+    "val_tpl": "value_template",
+}
+"""Abbreviated key → key, of those that count here."""
+
+
+def _topic(text: str) -> str:
+    # A broker ends the connection, and with it all other things', over a topic that is no plain text or too deep.
+    if text and not (_TOPIC.fullmatch(text) and text.isprintable() and text.count("/") < MAX_LEVELS):
+        raise ValueError(
+            f"{text[:60]!r} is no topic of one thing (no `+`, `#`, leading `$`, control characters; at most 256 "
+            f"characters and {MAX_LEVELS} levels)"
+        )
+    return text
+
+
+def _called(text: str) -> str:
+    if text and not _NAME.fullmatch(text):
+        raise ValueError(f"{text[:60]!r} is no name: up to 60 letters, digits and simple marks")
+    return text
+
+
+def _as_text(value: object) -> object:
+    """Payloads are text; JSON's `true` and numbers stand for theirs, null for none."""
+    if value is None:
+        return ""
+    return str(value) if isinstance(value, bool | int | float) else value
+
+
+def _template(value: object) -> object:
+    return value_template(value) if isinstance(value, str) and value else ValueTemplate()
+
+
+def _order(text: str) -> str:
+    order_text(text, 0)
+    return text
+
+
+Topic = Annotated[str, BeforeValidator(_as_text), AfterValidator(_topic)]
+Name = Annotated[str, BeforeValidator(_as_text), AfterValidator(_called)]
+Payload = Annotated[str, BeforeValidator(_as_text), Field(max_length=100)]
+Template = Annotated[ValueTemplate, BeforeValidator(_template)]
+OrderTemplate = Annotated[str, BeforeValidator(_as_text), AfterValidator(_order)]
+Number = Annotated[float, Field(ge=-1e6, le=1e6, allow_inf_nan=False)]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True, arbitrary_types_allowed=True)
+
+
+class Device(_Table):
+    name: Name = ""
+    identifiers: tuple[str, ...] = ()
+    suggested_area: Name = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_identifier(cls, given: Any) -> Any:
+        if isinstance(given, dict) and isinstance(given.get("identifiers"), str):
+            return {**given, "identifiers": [given["identifiers"]]}
+        return given
+
+
+class Available(_Table):
+    """One topic that says whether a thing can be reached."""
+
+    topic: Topic
+    payload_available: Payload = "online"
+    payload_not_available: Payload = "offline"
+    value_template: Template = ValueTemplate()
+
+
+class Announced(_Table):
+    """One thing, as announced."""
+
+    name: Name = ""
+    unique_id: Annotated[str, BeforeValidator(_as_text), Field(max_length=200)] = ""
+    device: Device = Device()
+    device_class: Annotated[str, BeforeValidator(_as_text), Field(max_length=40)] = ""
+    unit_of_measurement: Annotated[str, BeforeValidator(_as_text), Field(max_length=12)] = ""
+    schema_: Annotated[str, Field(alias="schema")] = "basic"
+    state_topic: Topic = ""
+    value_template: Template = ValueTemplate()
+    state_value_template: Template = ValueTemplate()
+    command_topic: Topic = ""
+    command_template: OrderTemplate = ""
+    payload_on: Payload = ""
+    payload_off: Payload = ""
+    state_on: Payload = ""
+    state_off: Payload = ""
+    brightness: bool = False
+    brightness_scale: Annotated[float, Field(gt=0, le=65535)] = 255
+    brightness_command_topic: Topic = ""
+    brightness_command_template: OrderTemplate = ""
+    brightness_state_topic: Topic = ""
+    brightness_value_template: Template = ValueTemplate()
+    on_command_type: Literal["last", "first", "brightness"] = "last"
+    temperature_command_topic: Topic = ""
+    temperature_command_template: OrderTemplate = ""
+    temperature_state_topic: Topic = ""
+    temperature_state_template: Template = ValueTemplate()
+    temperature_unit: Literal["C", "F", ""] = ""
+    current_temperature_topic: Topic = ""
+    current_temperature_template: Template = ValueTemplate()
+    min_temp: Number = 5
+    max_temp: Number = 35
+    mode_command_topic: Topic = ""
+    mode_command_template: OrderTemplate = ""
+    mode_state_topic: Topic = ""
+    mode_state_template: Template = ValueTemplate()
+    modes: tuple[Annotated[str, Field(max_length=30)], ...] = ("auto", "off", "cool", "heat", "dry", "fan_only")
+    min: Number = 1
+    max: Number = 100
+    position_topic: Topic = ""
+    position_template: Template = ValueTemplate()
+    set_position_topic: Topic = ""
+    set_position_template: OrderTemplate = ""
+    position_open: Number = 100
+    position_closed: Number = 0
+    payload_open: Payload = "OPEN"
+    payload_close: Payload = "CLOSE"
+    state_open: Payload = "open"
+    state_opening: Payload = "opening"
+    state_closed: Payload = "closed"
+    state_closing: Payload = "closing"
+    payload_lock: Payload = "LOCK"
+    payload_unlock: Payload = "UNLOCK"
+    state_locked: Payload = "LOCKED"
+    state_unlocked: Payload = "UNLOCKED"
+    availability: tuple[Available, ...] = Field(default=(), max_length=8)
+    availability_mode: Literal["all", "any", "latest"] = "latest"
+    availability_topic: Topic = ""
+    availability_template: Template = ValueTemplate()
+    payload_available: Payload = "online"
+    payload_not_available: Payload = "offline"
+
+    @model_validator(mode="after")
+    def _is_readable(self) -> Announced:
+        if self.schema_ not in ("basic", "default", "json"):
+            raise ValueError(f"the schema {self.schema_[:20]!r} is not one Hearth reads (basic, json)")
+        if self.position_open == self.position_closed:
+            raise ValueError("open and closed are the same position")
+        return self
+
+    @property
+    def available_by(self) -> tuple[Available, ...]:
+        """Every topic that says whether it can be reached."""
+        if not self.availability_topic:
+            return self.availability
+        own = Available(
+            topic=self.availability_topic,
+            payload_available=self.payload_available,
+            payload_not_available=self.payload_not_available,
+        ).model_copy(update={"value_template": self.availability_template})
+        return (own, *self.availability)
+
+
+def things_in(component: str, id: str, payload: bytes) -> Iterator[tuple[str, str, Announced]]:
+    """What one discovery message announces: component, id, keys.
+
+    Args:
+        component: Of the topic; `device` announces several.
+    Raises:
+        ValueError: It is not to be used, and why (a pydantic ValidationError is one).
+    """
+    if len(payload) > MAX_CONFIG_BYTES:
+        raise ValueError(f"it has {len(payload)} bytes; an announcement has at most {MAX_CONFIG_BYTES}")
+    try:
+        said = json.loads(payload)
+    except (ValueError, RecursionError):
+        raise ValueError("it is not JSON") from None
+    if not isinstance(said, dict):
+        raise ValueError("it is not a JSON object")
+    whole = _in_full(said)
+    if component != "device":
+        yield component, id, Announced.model_validate(whole)
+        return
+    parts = whole.pop("components", None)
+    if not isinstance(parts, dict) or not 0 < len(parts) <= MAX_COMPONENTS:
+        raise ValueError(f"it announces a device without components, or more than {MAX_COMPONENTS}")
+    for name, part in parts.items():
+        if not _ID.fullmatch(name) or not isinstance(part, dict):
+            raise ValueError(f"the component {name[:40]!r} has no plain name, or no keys")
+        if part := _in_full(part):
+            platform = str(part.get("platform", ""))
+            yield platform, f"{platform}.{id.partition('.')[2]}_{name}", Announced.model_validate({**whole, **part})
+
+
+def _in_full(said: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys spelt out, and `~` in topics replaced."""
+    found = {SHORT.get(key, key): value for key, value in said.items()}
+    stem = found.pop("~", "")
+    if isinstance(found.get("device"), dict):
+        found["device"] = {SHORT.get(key, key): value for key, value in found["device"].items()}
+    listed = found.get("availability")
+    if isinstance(listed, dict):
+        listed = [listed]
+    if isinstance(listed, list):
+        found["availability"] = [
+            {SHORT.get(k, k): _joined(SHORT.get(k, k), v, stem) for k, v in one.items()}
+            for one in listed
+            if isinstance(one, dict)
+        ]
+    return {key: _joined(key, value, stem) for key, value in found.items()}
+
+
+def _joined(key: str, value: Any, stem: Any) -> Any:
+    if isinstance(stem, str) and stem and isinstance(value, str) and (key == "topic" or key.endswith("_topic")):
+        if value.startswith("~"):
+            return stem + value[1:]
+        if value.endswith("~"):
+            return value[:-1] + stem
+    return value

@@ -1,0 +1,322 @@
+"""Lamps, heating, blinds, doors and scenes of the owner's home, switched by name.
+
+An order to a connected device is given once: these tools are never repeated after a crash (`is_idempotent`), and
+taking one back sets the device to what it said it was before. Not covered: see `hearth_home.tools.devices`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from hearth.errors import NotFound, ToolError, ToolTimeout
+from hearth.formats.tool_signature import Unit, tool
+from hearth.language.text.normalize import folded, stems
+from hearth.protocols import CallContext
+from hearth.types import Plain
+from hearth_home.mqtt_settings import configured
+from hearth_home.tools.devices import Device, Devices, Known, devices_of, scenes_in
+
+MIN_CELSIUS, MAX_CELSIUS = 5.0, 30.0
+Percent = Annotated[float, Unit("percent")]
+Celsius = Annotated[float, Unit("celsius")]
+ORDER_S = 60.0
+"""A broker is connected to, listened to and answered within this."""
+_SAID = "{name}[ ({room})]: {state}"
+
+
+@dataclass(frozen=True, slots=True)
+class SceneResult:
+    """A scene that was started."""
+
+    name: str
+    text: str
+    devices: list[Device]
+
+
+def _set_back(arguments: Mapping[str, object], result: Plain, call: CallContext) -> None:  # noqa: ARG001 - the seam's
+    """Connected devices become what they were; what is written down only, the journal has taken back."""
+    records = result.get("devices") if isinstance(result, dict) else result
+    if configured(call.settings.get("home", {})) is not None:
+        with devices_of(call) as devices:
+            devices.undo(records)
+
+
+def _percent(value: float, what: str) -> float:
+    if not 0 <= value <= 100:
+        raise ToolError(f"a {what} of {value:g} % is not possible; expected 0 to 100")
+    return round(value, 1)
+
+
+@tool(answer=_SAID, answer_none="No devices.")
+def list_devices(call: CallContext, room: str = "") -> list[Device]:
+    """List the lamps, heating, blinds, doors and other devices of the home, with the state of each.
+
+    Args:
+        room: Only those in this room.
+    Examples:
+        what devices do I have
+        which lights are on
+        what's there to switch in the bedroom
+    """
+    with devices_of(call) as devices:
+        return devices.in_room(room)
+
+
+@tool(answer=_SAID, answer_none="No such device.")
+def device_state(call: CallContext, device: str) -> list[Device]:
+    """Say whether a device is on, open or locked, how bright, how warm or how loud it is set.
+
+    Args:
+        device: Which, as said: its name, or its kind and room (`the bedroom lamp`), or several (`all lights`).
+    Examples:
+        is the garage door closed
+        is the light in the kitchen still on
+        what is the heating set to
+    """
+    with devices_of(call) as devices:
+        return [devices.device(one) for one in devices.meant(device)]
+
+
+@tool(effect="change", answer=_SAID, is_idempotent=False, timeout_s=ORDER_S, undo=_set_back)
+def turn_on(call: CallContext, device: str) -> list[Device]:
+    """Switch a lamp, plug, fan, television, radio or heating on.
+
+    Args:
+        device: Which, as said: its name, or its kind and room (`the bedroom lamp`), or several (`all lights`).
+    Examples:
+        turn on the lights in the hallway
+        switch the coffee machine on
+        lights on in the kitchen please
+    """
+    with devices_of(call) as devices:
+        return devices.put(devices.meant(device, "on"), is_on=True)
+
+
+@tool(effect="change", answer=_SAID, is_idempotent=False, timeout_s=ORDER_S, undo=_set_back)
+def turn_off(call: CallContext, device: str) -> list[Device]:
+    """Switch a lamp, plug, fan, television, radio or heating off.
+
+    Args:
+        device: Which, as said: its name, or its kind and room (`the bedroom lamp`), or several (`all lights`).
+    Examples:
+        turn off the lights in the hallway
+        switch the telly off
+        all lights off
+    """
+    with devices_of(call) as devices:
+        return devices.put(devices.meant(device, "on"), is_on=False)
+
+
+@tool(effect="change", answer=_SAID, is_idempotent=False, timeout_s=ORDER_S, undo=_set_back)
+def set_brightness(call: CallContext, device: str, percent: Percent) -> list[Device]:
+    """Dim or brighten a lamp.
+
+    Args:
+        device: Which lamp, as said; several at once too.
+        percent: How bright, 0 to 100.
+    Examples:
+        dim the bedroom lamp to twenty percent
+        set the living room lights to 60 %
+        make the reading lamp half as bright, 50 percent
+    """
+    value = _percent(percent, "brightness")
+    with devices_of(call) as devices:
+        return devices.put(devices.meant(device, "brightness"), is_on=value > 0, brightness=value)
+
+
+@tool(effect="change", answer=_SAID, is_idempotent=False, timeout_s=ORDER_S, undo=_set_back)
+def set_temperature(call: CallContext, temperature: Celsius, device: str = "heating") -> list[Device]:
+    """Set the heating of a room or of the whole home to a temperature.
+
+    Args:
+        temperature: How warm, in degrees Celsius.
+        device: Which heating, as said (`the heating in the bathroom`, `bedroom`); all of it when not said.
+    Examples:
+        set the heating to 21 degrees
+        make it 19 degrees in the bedroom
+        turn the radiator in the bathroom up to 23
+    """
+    if not MIN_CELSIUS <= temperature <= MAX_CELSIUS:
+        raise ToolError(f"{temperature:g} °C is not a room's temperature; expected {MIN_CELSIUS:g} to {MAX_CELSIUS:g}")
+    asked = "all heating" if folded(device).strip() in ("heating", "the heating", "") else device
+    with devices_of(call) as devices:
+        return devices.put(devices.meant(asked, "temperature"), is_on=True, temperature=round(temperature, 1))
+
+
+@tool(effect="change", answer=_SAID, is_idempotent=False, timeout_s=ORDER_S, undo=_set_back)
+def set_volume(call: CallContext, percent: Percent, device: str = "speaker") -> list[Device]:
+    """Make a speaker, radio or television louder or softer.
+
+    Args:
+        percent: How loud, 0 to 100.
+        device: Which, as said; the speaker when not said.
+    Examples:
+        set the volume to 30 percent
+        turn the kitchen radio down to 20 %
+        television to fifty percent volume
+    """
+    value = _percent(percent, "volume")
+    with devices_of(call) as devices:
+        return devices.put(devices.meant(device, "volume"), volume=value)
+
+
+@tool(effect="change", answer=_SAID, is_idempotent=False, timeout_s=ORDER_S, undo=_set_back)
+def open_blinds(call: CallContext, device: str = "blinds", percent: Percent = 100.0) -> list[Device]:
+    """Open blinds, shutters or curtains, whole or in part.
+
+    Args:
+        device: Which, as said; all blinds when not said.
+        percent: How far, 0 to 100.
+    Examples:
+        open the blinds
+        raise the shutters in the bedroom
+        open the curtains halfway, 50 percent
+    """
+    value = _percent(percent, "opening")
+    with devices_of(call) as devices:
+        return devices.put(_blinds(devices, device), position=value)
+
+
+@tool(effect="change", answer=_SAID, is_idempotent=False, timeout_s=ORDER_S, undo=_set_back)
+def close_blinds(call: CallContext, device: str = "blinds") -> list[Device]:
+    """Close blinds, shutters or curtains.
+
+    Args:
+        device: Which, as said; all blinds when not said.
+    Examples:
+        close the blinds
+        let the shutters down in the living room
+        curtains shut in the bedroom please
+    """
+    with devices_of(call) as devices:
+        return devices.put(_blinds(devices, device), position=0)
+
+
+@tool(effect="change", answer=_SAID, is_idempotent=False, timeout_s=ORDER_S, undo=_set_back)
+def lock_door(call: CallContext, device: str = "door") -> list[Device]:
+    """Lock a door, or close a garage door or gate.
+
+    Args:
+        device: Which door, as said.
+    Examples:
+        lock the front door
+        lock up please
+        shut the garage door
+    """
+    with devices_of(call) as devices:
+        return _put_doors(devices, device, is_locked=True)
+
+
+@tool(effect="send", answer=_SAID, is_idempotent=False, timeout_s=ORDER_S)
+def unlock_door(call: CallContext, device: str) -> list[Device]:
+    """Unlock a door, or open a garage door or gate, so that people can come in.
+
+    It counts as something that cannot be taken back: who came in, came in.
+
+    Args:
+        device: Which door, as said.
+    Examples:
+        unlock the front door
+        open the garage door
+        let the plumber in at the back door
+    """
+    with devices_of(call) as devices:
+        return _put_doors(devices, device, is_locked=False)
+
+
+def _blinds(devices: Devices, device: str) -> list[Known]:
+    """Raises: ToolError: It is a door: only `unlock_door` opens one."""
+    blinds = [one for one in devices.meant(device, "position") if one.kind == "blinds"]
+    if not blinds:
+        raise ToolError(f"{device.strip()[:100]!r} is a door; doors are locked and unlocked")
+    return blinds
+
+
+def _put_doors(devices: Devices, device: str, *, is_locked: bool) -> list[Device]:
+    try:
+        return devices.put(devices.meant(device, "locked"), is_locked=is_locked)
+    except NotFound:
+        doors = [one for one in devices.meant(device, "position") if one.kind == "door"]
+        if not doors:
+            raise
+    return devices.put(doors, position=0 if is_locked else 100)
+
+
+@tool(effect="change", answer="{text}", is_idempotent=False, timeout_s=ORDER_S, undo=_set_back)
+def start_scene(call: CallContext, scene: str) -> SceneResult:
+    """Start a scene: several devices set as the owner laid down for an occasion.
+
+    Args:
+        scene: Its name, e.g. `movie night`.
+    Examples:
+        start movie night
+        good night scene please
+        switch to the breakfast scene
+    """
+    scenes = scenes_in(call)
+    asked = stems(scene[:200]) - {"the", "scene", "mode", "my"}
+    name = next((one for one in scenes if stems(one) - {"the", "scene", "mode", "my"} == asked), "")
+    if not name:
+        known = ", ".join(repr(one) for one in scenes) or "none; write one as [home.scene.NAME] in hearth.toml"
+        raise NotFound(f"there is no scene {scene.strip()[:100]!r}; there is: {known}")
+    done: list[Device] = []
+    with devices_of(call) as devices:
+        for device, value in scenes[name].items():
+            try:
+                done += _set_in_scene(devices, device, value)
+            except ToolError as error:
+                if any(one.before for one in done):  # an order that was given cannot be rolled back
+                    raise ToolTimeout(f"{_list_said(done)} was set; then: {error}") from None
+                raise
+    call.notices[:] = dict.fromkeys(call.notices)
+    said = _list_said(done)
+    return SceneResult(name, f"{name}: {said}" if said else f"{name}: nothing is laid down for it", done)
+
+
+def _list_said(done: Sequence[Device]) -> str:
+    return "; ".join(f"{one.name}{f' ({one.room})' if one.room else ''}: {one.state}" for one in done)
+
+
+def _set_in_scene(devices: Devices, device: str, value: Plain) -> list[Device]:
+    """`on`, `off`, `open`, `closed`, `locked`, or a number for what the device has. Raises: ToolError."""
+    states: Mapping[str, tuple[str, bool | float]] = {
+        "on": ("is_on", True),
+        "off": ("is_on", False),
+        "open": ("position", 100.0),
+        "closed": ("position", 0.0),
+        "locked": ("is_locked", True),
+    }
+    several = devices.meant(device)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        keys = {"lamp": "brightness", "heating": "temperature", "blinds": "position"}
+        done = []
+        for one in several:
+            key = keys.get(one.kind, "volume")
+            more = {} if key == "position" else {"is_on": True}
+            done += devices.put([one], **{key: float(value), **more})
+        return done
+    key, state = states.get(str(value), ("", False))
+    if not key or any(one.kind == "door" and key == "position" and state for one in several):
+        raise ToolError(
+            f"the scene sets {device!r} to {value!r}; expected on, off, open, closed, locked or a number, and no door "
+            "is opened by a scene"
+        )
+    return devices.put(several, **{key: state})
+
+
+TOOLS = (
+    list_devices,
+    device_state,
+    turn_on,
+    turn_off,
+    set_brightness,
+    set_temperature,
+    set_volume,
+    open_blinds,
+    close_blinds,
+    lock_door,
+    unlock_door,
+    start_scene,
+)

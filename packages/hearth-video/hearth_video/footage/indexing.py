@@ -1,0 +1,497 @@
+"""Looking at recordings: people, their tracks, faces, poses and activities, minute by minute, into the index.
+
+A minute is committed in one transaction with everything seen in it, so that Ctrl-C, a kill or a power cut lose at most
+the minute at work, and the same command carries on. Reading begins some seconds earlier then: whoever was in view at
+the border is found again by where they were, and stays one sighting. What is held at once is one picture, a few
+cut-outs of each person in view and one minute of boxes, however long the recording is.
+
+Covered: a file that cannot be read or is damaged in parts (its minutes are marked, the rest goes on), two processes at
+once (one waits), being cancelled between two pictures, what is forgotten while it is looked at.
+Not covered: somebody in view from one file into the next is two sightings; whoever leaves the picture and returns is
+another sighting, which the face may name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import io
+import math
+import os
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from hearth.config import Video
+from hearth.errors import CancelledError, NotFound, ToolError
+from hearth.memory.event_memory import EventMemory
+from hearth.memory.search.memory_index import Row
+from hearth.protocols import Expert
+from hearth.storage.database import Store
+from hearth_video.experts.expert_values import (
+    Activity,
+    Box,
+    Face,
+    Frame,
+    Moment,
+    Movement,
+    Pixels,
+    Pose,
+    Scene,
+    TrackedBox,
+    Vector,
+)
+from hearth_video.experts.identity import clothes
+from hearth_video.footage.recordings import CHUNK_S, Kept, Recordings, at
+from hearth_video.footage.sightings import Sightings, packed, scaled
+from hearth_video.footage.video_decode import frames
+
+WARM_S = 10.0
+"""So much before a border is looked at again, to find those in view again."""
+_SAME_PLACE = 0.5
+"""Two boxes of one time that overlap so much are of one person."""
+_SAME_TIME_S = 0.02
+_FEWEST_BOXES = 2
+"""Whoever was found in fewer pictures was not there."""
+_N_CUTOUTS = 4
+"""So many cut-outs of a person are looked at for a face, a minute."""
+_CUTOUT_EVERY_S = 2.0
+_CUTOUT_MARGIN = 0.2
+_CUTOUT_PX = 720
+_N_FACES = 8
+"""With so many good faces of a sighting, one more a minute is looked for."""
+_GOOD_FACE = 0.5
+_N_THUMBNAILS = 3
+_THUMBNAIL_PX = 160
+_THUMBNAIL_QUALITY = 80
+_TAIL_S = 10.0
+"""Activities are told from so much of the minute before, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Experts:
+    """Who looks."""
+
+    person: Expert[Iterable[Frame], Iterator[Scene]]
+    identity: Expert[tuple[Frame, Box], tuple[Face, ...]]
+    pose: Expert[tuple[Frame, Box], Pose | None]
+    activity: Expert[Movement, tuple[Activity, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far looking has come."""
+
+    recording: str
+    done_s: float
+    """Of all that is to be looked at."""
+    total_s: float
+    fault: str = ""
+    """Why this recording cannot be read."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Cutout:
+    """A person cut out of a picture, with a margin."""
+
+    at_s: float
+    worth: float
+    pixels: Pixels
+    box: Box
+    """Of the person, in the cut-out."""
+    clothes: Vector
+
+
+@dataclass(slots=True, eq=False)
+class _Track:
+    """One person as they are followed in one reading."""
+
+    number: int = 0
+    """Of the sighting; 0: none yet."""
+    moments: list[Moment] = field(default_factory=list)
+    """Of the chunk at work, and before that at most `_TAIL_S`."""
+    cutouts: dict[int, _Cutout] = field(default_factory=dict)
+    n_good_faces: int = 0
+    n_thumbnails: int = 0
+
+
+class Indexer:
+    """Looks at the recordings of one home."""
+
+    def __init__(
+        self, store: Store, memory: EventMemory, recordings: Recordings, experts: Experts, settings: Video
+    ) -> None:
+        self._store = store
+        self._memory = memory
+        self._recordings = recordings
+        self._sightings = Sightings(store, memory, recordings)
+        self._experts = experts
+        self._settings = settings
+
+    def index(self, wanted: Sequence[tuple[Kept, range]], cancelled: threading.Event) -> Iterator[Progress]:
+        """Look at chunks of recordings that were not looked at yet.
+
+        Yields:
+            After each chunk, and once for each recording that cannot be read.
+        Raises:
+            MissingExtraError: An expert is not installed. CancelledError: What is done is kept.
+            StoreError: Nothing of the chunk at work is kept.
+        """
+        with only_one(self._store.path.with_name("video.lock"), cancelled):
+            runs = [(kept, run) for kept, chunks in wanted for run in self._missing(kept, chunks)]
+            total_s = sum(_length_s(kept, run) for kept, run in runs)
+            done_s = 0.0
+            for kept, run in runs:
+                before_s = done_s
+                try:
+                    for chunk in self._run(kept, run, cancelled):
+                        done_s = before_s + _length_s(kept, range(run.start, chunk + 1))
+                        yield Progress(kept.id, done_s, total_s)
+                except ToolError as error:
+                    with self._store.transaction() as cursor:
+                        cursor.execute("UPDATE recording SET fault = ? WHERE number = ?", (str(error), kept.number))
+                    done_s = before_s + _length_s(kept, run)
+                    yield Progress(kept.id, done_s, total_s, str(error))
+
+    def _missing(self, kept: Kept, chunks: range) -> list[range]:
+        """Runs of chunks that were not looked at."""
+        rows = self._store.query("SELECT chunk FROM recording_chunk WHERE recording = ?", (kept.number,))
+        done = {row["chunk"] for row in rows}
+        runs: list[range] = []
+        for chunk in chunks:
+            if chunk in done:
+                continue
+            if runs and runs[-1].stop == chunk:
+                runs[-1] = range(runs[-1].start, chunk + 1)
+            else:
+                runs.append(range(chunk, chunk + 1))
+        return runs
+
+    # ── One reading ───────────────────────────────────────────────────────────────────────────────────────
+
+    def _run(self, kept: Kept, run: range, cancelled: threading.Event) -> Iterator[int]:
+        """Look at chunks that follow one another; yields each when it is committed. Raises: ToolError."""
+        path = kept.checked_path()
+        start_s = run.start * CHUNK_S
+        end_s = math.inf if run.stop >= kept.n_chunks else run.stop * CHUNK_S
+        pictures = frames(
+            path,
+            max(0.0, start_s - WARM_S),
+            end_s,
+            frames_per_s=self._settings.frames_per_s,
+            longest_side=self._settings.longest_side_px,
+        )
+        border = self._border(kept, run.start)
+        tracks: dict[int, _Track] = {}
+        chunk, n_seen, size = run.start, 0, (1, 1)
+        for scene in self._experts.person.look(_watched(pictures, cancelled)):
+            size = (scene.frame.pixels.shape[1], scene.frame.pixels.shape[0])
+            if scene.frame.at_s < start_s:
+                border.compare(scene, size)
+                continue
+            if border.is_open:
+                tracks = {track: _Track(number) for track, number in border.closed().items()}
+                self._recall(tracks)
+            while scene.frame.at_s >= (chunk + 1) * CHUNK_S and chunk + 1 < run.stop:
+                self._commit(kept, chunk, tracks, size, n_seen)
+                yield chunk
+                chunk, n_seen = chunk + 1, 0
+            n_seen += 1
+            for person in scene.people:
+                self._see(tracks.setdefault(person.track, _Track()), scene, person)
+        while chunk < run.stop:
+            self._commit(kept, chunk, tracks, size, n_seen)
+            yield chunk
+            chunk, n_seen = chunk + 1, 0
+
+    def _see(self, track: _Track, scene: Scene, person: TrackedBox) -> None:
+        frame = scene.frame
+        pose = self._experts.pose.look((frame, person.box))
+        track.moments.append(Moment(frame.at_s, person.box, pose))
+        place = _place_of(frame, person.box)
+        if place is None:
+            return
+        crowded = max((person.box.overlap(one.box) for one in scene.people if one is not person), default=0.0)
+        worth = _worth(frame, person.box, place) * (1 - crowded) ** 2  # a neighbour's face is not theirs
+        bucket = int(frame.at_s // _CUTOUT_EVERY_S)
+        held = track.cutouts.get(bucket)
+        if held is not None and held.worth >= worth:
+            return
+        track.cutouts[bucket] = _cut(frame, person.box, place, worth)
+        most = _N_CUTOUTS if track.n_good_faces < _N_FACES else 1
+        if len(track.cutouts) > most:
+            del track.cutouts[min(track.cutouts, key=lambda k: track.cutouts[k].worth)]
+
+    def _border(self, kept: Kept, chunk: int) -> _Border:
+        """Who was in view at the end of the chunk before."""
+        seen: dict[int, list[Moment]] = {}
+        for row in self._store.query(
+            "SELECT s.number FROM sighting_part p JOIN sighting s ON s.number = p.sighting"
+            " WHERE s.recording = ? AND p.chunk = ?",
+            (kept.number, chunk - 1),
+        ):
+            seen[row["number"]] = self._sightings.moments(row["number"], chunk * CHUNK_S - WARM_S, chunk * CHUNK_S)
+        return _Border(seen)
+
+    def _recall(self, tracks: dict[int, _Track]) -> None:
+        """Of sightings that go on: how much of them is kept already."""
+        for track in tracks.values():
+            (faces,) = self._store.query(
+                "SELECT count(*) FROM sighting_face WHERE sighting = ? AND quality >= ?", (track.number, _GOOD_FACE)
+            )
+            (pictures,) = self._store.query(
+                "SELECT count(*) FROM sighting_thumbnail WHERE sighting = ?", (track.number,)
+            )
+            track.n_good_faces, track.n_thumbnails = faces[0], pictures[0]
+
+    # ── Writing a chunk down ──────────────────────────────────────────────────────────────────────────────
+
+    def _commit(self, kept: Kept, chunk: int, tracks: dict[int, _Track], size: tuple[int, int], n_seen: int) -> None:
+        """Everything seen in a chunk, in one transaction; then let go of what is not needed for the next one."""
+        start_s, end_s = chunk * CHUNK_S, (chunk + 1) * CHUNK_S
+        seen = []
+        for track in tracks.values():
+            is_in = bool(track.moments) and track.moments[-1].at_s >= start_s
+            if is_in and (track.number or len(track.moments) >= _FEWEST_BOXES):
+                faces = [(c, self._face(c)) for c in sorted(track.cutouts.values(), key=lambda c: c.at_s)]
+                seen.append((track, faces, self._activities(kept, track, size, start_s)))
+        known, by = self._sightings.enrolled()
+        gone: list[int] = []
+        rows: list[Row] = []
+        is_empty = not n_seen and min(kept.duration_s, end_s) - start_s > 1.0
+        with self._store.transaction() as cursor:
+            if not self._is_wanted(cursor, kept, chunk):
+                tracks.clear()  # whoever is still in view afterwards is another sighting
+                return
+            cursor.execute(
+                "INSERT INTO recording_chunk (recording, chunk, state) VALUES (?, ?, ?)",
+                (kept.number, chunk, "unreadable" if is_empty else "done"),
+            )
+            cursor.execute("UPDATE recording SET fault = '' WHERE number = ? AND fault <> ''", (kept.number,))
+            for track, faces, activities in seen:
+                if not _goes_on(cursor, track, start_s):
+                    continue
+                track.number = self._put(cursor, kept, chunk, track, size)
+                self._put_faces(cursor, track, faces)
+                put_activities(cursor, track.number, activities)
+                self._sightings.name(cursor, track.number, known, by)
+                old, new = self._sightings.write_event(cursor, track.number)
+                gone, rows = [*gone, *old], [*rows, *new]
+        self._memory.follow(gone, rows)
+        _let_go(tracks, end_s)
+
+    def _is_wanted(self, cursor: sqlite3.Cursor, kept: Kept, chunk: int) -> bool:
+        """Whether a chunk is still to be written: it may have been forgotten by another process while it was looked at.
+
+        Raises: NotFound: The recording was.
+        """
+        if not cursor.execute("SELECT 1 FROM recording WHERE number = ? AND id = ?", (kept.number, kept.id)).fetchall():
+            raise NotFound(f"recording {kept.id!r} was forgotten while it was looked at; nothing more of it is kept")
+        where = (kept.number, chunk)
+        return not cursor.execute("SELECT 1 FROM recording_chunk WHERE recording = ? AND chunk = ?", where).fetchall()
+
+    def _put(self, cursor: sqlite3.Cursor, kept: Kept, chunk: int, track: _Track, size: tuple[int, int]) -> int:
+        """The sighting's row and its boxes; its number."""
+        new = [moment for moment in track.moments if moment.at_s >= chunk * CHUNK_S or not track.number]
+        score = sum(moment.box.score for moment in new) / len(new)
+        number = track.number
+        # The last picture lasts until the next one would have been taken.
+        end_s = min(new[-1].at_s + 1 / self._settings.frames_per_s, max(kept.duration_s, new[-1].at_s + 0.01))
+        worn = [cutout.clothes for cutout in track.cutouts.values()]
+        clothes_now = np.mean(worn, axis=0).astype("<f4").tobytes() if worn else None
+        if number:
+            cursor.execute(
+                "UPDATE sighting SET end_s = ?, confidence = max(confidence, ?), clothes = coalesce(clothes, ?)"
+                " WHERE number = ?",
+                (end_s, score, clothes_now, number),
+            )
+        else:
+            cursor.execute(
+                "INSERT INTO sighting (recording, start_s, end_s, confidence, clothes) VALUES (?, ?, ?, ?, ?)",
+                (kept.number, new[0].at_s, end_s, score, clothes_now),
+            )
+            number = int(cursor.lastrowid or 0)
+        cursor.execute(
+            "INSERT OR REPLACE INTO sighting_part (sighting, chunk, boxes, poses) VALUES (?, ?, ?, ?)",
+            (number, chunk, *packed(new, *size)),
+        )
+        return number
+
+    def _put_faces(self, cursor: sqlite3.Cursor, track: _Track, faces: Sequence[tuple[_Cutout, Face | None]]) -> None:
+        if self._settings.keep_faces_days:
+            found = [(cutout, face) for cutout, face in faces if face is not None]
+            cursor.executemany(
+                "INSERT INTO sighting_face (sighting, at_s, quality, vector) VALUES (?, ?, ?, ?)",
+                [
+                    (track.number, cutout.at_s, face.quality, face.vector.astype("<f4").tobytes())
+                    for cutout, face in found
+                ],
+            )
+            track.n_good_faces += sum(face.quality >= _GOOD_FACE for _, face in found)
+        if self._settings.keep_thumbnails_days and faces and track.n_thumbnails < _N_THUMBNAILS:
+            cutout, _ = max(faces, key=lambda pair: (pair[1].quality if pair[1] else 0.0, pair[0].worth))
+            cursor.execute(
+                "INSERT INTO sighting_thumbnail (sighting, at_s, jpeg) VALUES (?, ?, ?)",
+                (track.number, cutout.at_s, _jpeg(cutout)),
+            )
+            track.n_thumbnails += 1
+
+    def _face(self, cutout: _Cutout) -> Face | None:
+        """The person's own face in their cut-out: of those in the upper part, the one nearest to its middle."""
+        box = cutout.box
+        found = self._experts.identity.look((Frame(cutout.pixels, cutout.at_s), box))
+        upper = [face for face in found if (face.box.top + face.box.bottom) / 2 <= box.top + 0.6 * box.height]
+        return min(upper, key=lambda face: abs(face.box.left + face.box.right - box.left - box.right), default=None)
+
+    def _activities(self, kept: Kept, track: _Track, size: tuple[int, int], start_s: float) -> list[Activity]:
+        """What somebody does in the chunk, told from some seconds before it on."""
+        begins = at(kept.start, track.moments[0].at_s)
+        hour = begins.hour + begins.minute / 60
+        found = self._experts.activity.look(Movement(tuple(track.moments), *size, kept.room, hour))
+        return [
+            Activity(a.name, max(a.start_s, start_s) if track.number else a.start_s, a.end_s, a.score)
+            for a in found
+            if a.name and (a.end_s > start_s or not track.number)
+        ]
+
+
+def put_activities(cursor: sqlite3.Cursor, number: int, found: Iterable[Activity]) -> None:
+    """Write down what somebody does, within a transaction of the caller's."""
+    cursor.executemany(
+        "INSERT INTO sighting_activity (sighting, chunk, name, start_s, end_s, score) VALUES (?, ?, ?, ?, ?, ?)",
+        [(number, int(a.start_s // CHUNK_S), a.name, a.start_s, a.end_s, a.score) for a in found if a.name],
+    )
+
+
+def _goes_on(cursor: sqlite3.Cursor, track: _Track, start_s: float) -> bool:
+    """Whether anybody is left on a track; of a sighting that was forgotten meanwhile, nothing from before is."""
+    if track.number and not cursor.execute("SELECT 1 FROM sighting WHERE number = ?", (track.number,)).fetchall():
+        track.number = track.n_good_faces = track.n_thumbnails = 0
+        track.moments = [moment for moment in track.moments if moment.at_s >= start_s]
+    return bool(track.moments)
+
+
+# ── Across a border ───────────────────────────────────────────────────────────────────────────────────────
+
+
+class _Border:
+    """Tells which of those in view now were in view before the reading began, by where they were at the same times."""
+
+    def __init__(self, seen: dict[int, list[Moment]]) -> None:
+        self.is_open = True
+        self._seen = seen
+        self._votes: dict[tuple[int, int], float] = {}
+
+    def compare(self, scene: Scene, size: tuple[int, int]) -> None:
+        """Look at one picture from before the border."""
+        for number, moments in self._seen.items():
+            for moment in moments:
+                if abs(moment.at_s - scene.frame.at_s) > _SAME_TIME_S:
+                    continue
+                before = scaled(moment, *size).box
+                for person in scene.people:
+                    share = before.overlap(person.box)
+                    if share >= _SAME_PLACE:
+                        key = (person.track, number)
+                        self._votes[key] = self._votes.get(key, 0.0) + share
+
+    def closed(self) -> dict[int, int]:
+        """Tracks with the sightings that they go on; each at most once."""
+        self.is_open = False
+        found: dict[int, int] = {}
+        for track, number in sorted(self._votes, key=lambda pair: -self._votes[pair]):
+            if track not in found and number not in found.values():
+                found[track] = number
+        return found
+
+
+def _let_go(tracks: dict[int, _Track], end_s: float) -> None:
+    """Keep of each track what the next chunk needs; forget those that are over."""
+    for name, track in list(tracks.items()):
+        track.cutouts.clear()
+        track.moments = [moment for moment in track.moments if moment.at_s >= end_s - _TAIL_S]
+        if not track.moments:
+            del tracks[name]
+
+
+def _watched(pictures: Iterator[Frame], cancelled: threading.Event) -> Iterator[Frame]:
+    for picture in pictures:
+        if cancelled.is_set():
+            raise CancelledError("looking at the recordings was stopped; what was looked at so far is kept")
+        yield picture
+
+
+def _length_s(kept: Kept, run: range) -> float:
+    return max(0.0, min(kept.duration_s, run.stop * CHUNK_S) - run.start * CHUNK_S)
+
+
+@contextlib.contextmanager
+def only_one(path: Path, cancelled: threading.Event) -> Iterator[None]:
+    """Wait until no other thread or process looks at this home's recordings. Raises: CancelledError."""
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if cancelled.wait(0.1):
+                    raise CancelledError("stopped while waiting for another process that looks at video") from None
+        yield
+    finally:
+        os.close(handle)
+
+
+# ── Cut-outs ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _place_of(frame: Frame, box: Box) -> tuple[int, int, int, int] | None:
+    """Left, top, right, bottom of a person with a margin; None of a box that is hardly in the picture."""
+    height, width = frame.pixels.shape[:2]
+    x, y = box.width * _CUTOUT_MARGIN, box.height * _CUTOUT_MARGIN
+    left, top = max(0, int(box.left - x)), max(0, int(box.top - y))
+    right, bottom = min(width, int(box.right + x) + 1), min(height, int(box.bottom + y) + 1)
+    return (left, top, right, bottom) if min(right - left, bottom - top) >= 8 else None
+
+
+def _worth(frame: Frame, box: Box, place: tuple[int, int, int, int]) -> float:
+    """How much a cut-out promises to tell of who it is: by its size and how sharp its upper third is."""
+    left, top, right, bottom = place
+    upper = frame.pixels[top : top + max(8, (bottom - top) // 3), left:right]
+    return math.sqrt(box.area) * box.score * (0.2 + _detail(upper))
+
+
+def _cut(frame: Frame, box: Box, place: tuple[int, int, int, int], worth: float) -> _Cutout:
+    """A person with a margin, not larger than is needed to tell a face."""
+    left, top, right, bottom = place
+    pixels = frame.pixels[top:bottom, left:right]
+    scale = min(1.0, _CUTOUT_PX / max(pixels.shape[:2]))
+    if scale < 1:
+        size = (max(1, round(pixels.shape[1] * scale)), max(1, round(pixels.shape[0] * scale)))
+        pixels = np.asarray(Image.fromarray(pixels).resize(size, Image.Resampling.BILINEAR))
+    inside = Box(
+        (box.left - left) * scale, (box.top - top) * scale, (box.right - left) * scale, (box.bottom - top) * scale
+    )
+    return _Cutout(frame.at_s, worth, pixels.copy(), inside, clothes(frame, box))
+
+
+def _detail(pixels: Pixels) -> float:
+    """How sharp a picture is, in [0, 1]: edges against contrast, on every second pixel."""
+    grey = pixels[::2, ::2, 1].astype(np.float32)
+    if min(grey.shape) < 3:
+        return 0.0
+    edges = float(np.abs(np.diff(grey, axis=1)).mean() + np.abs(np.diff(grey, axis=0)).mean())
+    return min(1.0, edges / (float(grey.std()) + 1.0))
+
+
+def _jpeg(cutout: _Cutout) -> bytes:
+    image = Image.fromarray(cutout.pixels)
+    image.thumbnail((_THUMBNAIL_PX, _THUMBNAIL_PX), Image.Resampling.BILINEAR)
+    buffer = io.BytesIO()
+    image.save(buffer, "JPEG", quality=_THUMBNAIL_QUALITY)
+    return buffer.getvalue()

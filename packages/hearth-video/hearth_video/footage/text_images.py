@@ -1,0 +1,49 @@
+"""Pictures that files hold, made ready to be read: upright, in plain colours, not too large.
+
+Covered: files that are no picture, formats that name other files or run programs (only a short list of formats is
+opened), pictures that claim to be enormous, animations (their first picture), transparency (on white).
+Not covered: a fault in the decoders of those formats; PDF.
+"""
+
+from __future__ import annotations
+
+import io
+import warnings
+
+import numpy as np
+from PIL import Image, ImageOps
+
+from hearth.errors import ToolError
+from hearth_video.experts.expert_values import Frame
+
+FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF")
+MAX_PIXELS = 100_000_000
+_LONGEST_PX = 2560
+
+
+def picture(data: bytes) -> Frame:
+    """The picture that a file holds. Raises: ToolError: It holds none that can be read, and why."""
+    if not data:
+        raise ToolError("the file is empty; expected a picture")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with Image.open(io.BytesIO(data), formats=FORMATS) as image:
+                width, height = image.size
+                if width * height > MAX_PIXELS:
+                    raise ToolError(
+                        f"the picture has {width} × {height} pixels; expected at most {MAX_PIXELS}: make it smaller"
+                    )
+                image.draft("RGB", (_LONGEST_PX, _LONGEST_PX))
+                upright = ImageOps.exif_transpose(image)
+                upright.thumbnail((_LONGEST_PX, _LONGEST_PX))
+                seen = upright.convert("RGBA")
+                ground = Image.new("RGBA", seen.size, "white")
+                return Frame(np.asarray(Image.alpha_composite(ground, seen).convert("RGB")), 0.0)
+    except ToolError:
+        raise
+    except (OSError, ValueError, SyntaxError, EOFError, Image.DecompressionBombError) as error:
+        raise ToolError(
+            f"this is no picture that can be read ({str(error)[:100]}); expected a whole file of one of these: "
+            f"{', '.join(FORMATS)}"
+        ) from None

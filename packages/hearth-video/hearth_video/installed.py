@@ -1,0 +1,40 @@
+"""What the extra `video` installs: the pip command that brings it, and the files of models its packages carry."""
+
+from __future__ import annotations
+
+import importlib.util
+import platform
+from pathlib import Path
+
+from hearth.errors import ConfigError, MissingExtraError
+
+MODELS_VERSION = "0.10.18" if platform.machine() == "aarch64" else "0.10.21"
+"""Of mediapipe: the last one for this machine that carries its models. It is never imported; what it would pull
+does not go together with the core."""
+INSTALL_COMMAND = (
+    "pip install 'hearth-video[experts]' && "
+    f"pip install --no-deps mediapipe=={MODELS_VERSION} rapidocr-onnxruntime==1.4.4 scikit-image==0.26.0"
+)
+
+
+def carried_file(package: str, path: str, feature: str) -> Path:
+    """A file inside an installed package, which is not imported.
+
+    Args:
+        package: As it is imported: "mediapipe".
+        path: Below the package's folder: "modules/pose_landmark/pose_landmark_full.tflite".
+        feature: What needs it, for the error.
+    Raises:
+        MissingExtraError: The package is not installed.
+        ConfigError: It is, and has no such file: another version.
+    """
+    spec = importlib.util.find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise MissingExtraError(feature, INSTALL_COMMAND)
+    file = Path(spec.submodule_search_locations[0]) / path
+    if not file.is_file():
+        raise ConfigError(
+            f"{feature} needs {path!r}, which the installed {package!r} does not carry; "
+            f"install the version that does: {INSTALL_COMMAND}"
+        )
+    return file

@@ -1,0 +1,393 @@
+"""Home video: who was in view, when, where, doing what; told in words, with pictures where they are asked for.
+
+The tools ask the owner's footage (`protocols.Footage`) and never see a pixel; what comes back may be a stranger's doing
+(source `sensor`). Not covered: who somebody is that nobody enrolled, what happened where no camera looked, and sound.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from hearth import protocols
+from hearth.errors import ToolError
+from hearth.formats.tool_signature import tool
+from hearth.protocols import CallContext, Footage
+from hearth.types import PersonName
+from hearth_video.tools.people_seen import (
+    Given,
+    Sighting,
+    doing,
+    given,
+    is_called,
+    named,
+    names_meant,
+    records,
+    said_activity,
+    said_length,
+    stays,
+    summary,
+    told,
+    who,
+)
+from hearth_video.tools.recorded_time import (
+    VideoId,
+    footage_of,
+    in_room,
+    listed,
+    parts_of_id,
+    period_meant,
+    recorded,
+    room_meant,
+    said_day,
+    said_span,
+    video_id,
+)
+
+ActivityName = Literal[
+    "stand",
+    "sit",
+    "walk",
+    "wave",
+    "reach",
+    "lie",
+    "fall",
+    "cook",
+    "lay the table",
+    "eat",
+    "clear the table",
+    "wash up",
+    "clean",
+    "work",
+]
+"""What can be asked for. Which of these are ever told depends on the activity model: the last seven need one that was
+trained on them."""
+
+MAX_PICTURES = 12
+LOOKING_S = 900.0
+"""How long looking at video that was never looked at may take."""
+_NOBODY = PersonName("")
+
+
+@dataclass(frozen=True, slots=True)
+class Video:
+    """What was recorded of a room in a stretch of time; nothing was looked at yet."""
+
+    id: VideoId
+    room: str
+    """Empty: every room with a camera."""
+    start: dt.datetime
+    end: dt.datetime
+    cameras: tuple[str, ...]
+    n_recordings: int
+
+
+@dataclass(frozen=True, slots=True)
+class Presence:
+    """How often and how long somebody was in view."""
+
+    name: PersonName
+    n_times: int
+    length: dt.timedelta
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What was seen in a stretch of time."""
+
+    start: dt.datetime
+    end: dt.datetime
+    text: str
+    timeline: str
+    """File with a picture of who was where when; empty when nobody was seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    path: str
+    """File on this device."""
+    at: dt.datetime
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two days side by side."""
+
+    day: dt.date
+    other: dt.date
+    text: str
+
+
+# ── Tools ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@tool(
+    source="sensor",
+    answer="There is video[ of the {room}] from {start} to {end}; recordings: {n_recordings}.",
+    timeout_s=60,
+)
+def find_video(
+    call: CallContext,
+    room: str = "",
+    start: dt.datetime | None = None,
+    end: dt.datetime | None = None,
+    at: dt.datetime | None = None,
+) -> Video:
+    """Find the home video of a room in a stretch of time, or around one moment; of today when no time is said.
+
+    Args:
+        room: Where; empty for every room that has a camera.
+        start: Only what was recorded from then on.
+        end: Only what was recorded before then.
+        at: The moment that is asked about, instead of a stretch.
+    Examples:
+        is there video of the kitchen from last night
+        what did the hall camera record on Monday
+        find the footage of the garden between two and four
+    """
+    footage = footage_of(call)
+    place = room_meant(room, footage)
+    first, last = period_meant(call, start, end, at)
+    found = recorded(call, footage, place, first, last)
+    cameras = tuple(sorted({one.camera for one in found}))
+    return Video(video_id(place, first, last), place, first, last, cameras, len(found))
+
+
+@tool(
+    source="sensor",
+    answer="{text}[ in the {room}], {start}, for {length}",
+    answer_none="Nobody was seen.",
+    timeout_s=LOOKING_S,
+    n_retries=1,
+)
+def detect_people(call: CallContext, video: VideoId) -> list[Sighting]:
+    """Look whether anybody was in a room in a video: when somebody was there and how many people, not who they are.
+
+    Args:
+        video: The video, as found.
+    Examples:
+        was anybody in the kitchen this morning
+        how many people came through the hall yesterday
+        is there someone in the garden
+    """
+    room, start, end = parts_of_id(video)
+    footage = footage_of(call)
+    seen = footage.people(room_meant(room, footage), start, end, call.cancelled)
+    return records(call, seen, was_asked_who=False)
+
+
+@tool(
+    source="sensor",
+    answer="{text}[ in the {room}], {start}, for {length}",
+    answer_none="Nobody like that was seen.",
+    timeout_s=LOOKING_S,
+    n_retries=1,
+)
+def identify_people(call: CallContext, people: list[Sighting], name: PersonName = _NOBODY) -> list[Sighting]:
+    """Say who was in a room in a video, or whether and when one person was there, by name.
+
+    Args:
+        people: The people seen.
+        name: Only this person.
+    Examples:
+        who was in the kitchen yesterday evening
+        was Anna at home on Tuesday
+        when did Grace come in
+    """
+    seen = named(call, given(people))
+    if not str(name).strip():
+        return records(call, seen, was_asked_who=True)
+    meant = names_meant(call, str(name))
+    mine = [one for one in seen if any(is_called(one.name, asked) for asked in meant)]
+    if not mine and seen:
+        n_unknown = sum(not one.name for one in seen)
+        unknown = [f"{n_unknown} {'person' if n_unknown == 1 else 'people'} I don't know"] if n_unknown else []
+        others = [*sorted({one.name for one in seen if one.name}), *unknown]
+        call.notices.append(
+            f"Seen then, but not recognised as {str(name).strip()[:60]}: {listed(others)}. "
+            "I know those who were enrolled with `hearth people enroll`"
+        )
+    return records(call, mine, was_asked_who=True)
+
+
+@tool(
+    source="sensor",
+    answer="{text}[ in the {room}], {start}, for {length}",
+    answer_none="Nothing like that was seen.",
+    timeout_s=LOOKING_S,
+    n_retries=1,
+)
+def recognise_activity(
+    call: CallContext, people: list[Sighting], activity: ActivityName | None = None
+) -> list[Sighting]:
+    """Say what people were doing in a room in a video, stretch by stretch, or when somebody did one thing.
+
+    Args:
+        people: The people seen.
+        activity: Only this.
+    Examples:
+        what was Anna doing at seven
+        when did Ben sit down
+        did anyone fall last night
+    """
+    seen = doing(call, given(people))
+    if activity is None:
+        return records(call, seen, was_asked_who=True)
+    mine = [one for one in seen if one.activity == activity]
+    if not mine and seen:
+        other = sorted({said_activity(one.activity) for one in seen if one.activity})
+        call.notices.append(
+            f"What I could tell: {listed(other)}" if other else "I could not tell what anybody was doing"
+        )
+    return records(call, mine, was_asked_who=True)
+
+
+@tool(source="sensor", answer="{text}", answer_none="Nobody was seen.", timeout_s=60)
+def measure_presence(people: list[Sighting]) -> list[Presence]:
+    """Add up how long and how often each person was in a room in a video, or did what was asked about.
+
+    Args:
+        people: The people seen.
+    Examples:
+        how long was Anna in the kitchen today
+        how often did somebody pass the front door yesterday
+        how much time did Ben spend sitting this afternoon
+    """
+    by_name: dict[str, list[tuple[dt.datetime, dt.datetime]]] = {}
+    for one in given(people):
+        by_name.setdefault(one.name, []).append((one.start, one.end))
+    found = []
+    for name, spans in by_name.items():
+        mine = stays(spans) if name else sorted(spans)  # strangers are not one person
+        length = sum((b - a for a, b in mine), dt.timedelta())
+        times = "once" if len(mine) == 1 else f"{len(mine)} times"
+        text = f"{name or 'Somebody I do not know'}: seen {times}, {said_length(length)} in all"
+        found.append(Presence(PersonName(name), len(mine), length, text))
+    return sorted(found, key=lambda one: (-one.length, one.name))
+
+
+@tool(source="sensor", answer="{text}[\nTimeline: {timeline}]", timeout_s=LOOKING_S, n_retries=1)
+def describe_period(
+    call: CallContext, start: dt.datetime | None = None, end: dt.datetime | None = None, room: str = ""
+) -> Description:
+    """Describe what home video shows of a stretch of time: who was where, when, doing what, with a timeline picture.
+
+    Of today when no time is said.
+
+    Args:
+        start: From when on.
+        end: Until when.
+        room: Where; empty for every room that has a camera.
+    Examples:
+        what happened in the kitchen yesterday evening
+        give me a summary of this afternoon at home
+        what went on in the hall while I was away
+    """
+    footage = footage_of(call)
+    place = room_meant(room, footage)
+    first, last = period_meant(call, start, end)
+    recorded(call, footage, place, first, last)
+    seen = _all_seen(call, footage, place, first, last)
+    first, last = first.astimezone(call.now.tzinfo), last.astimezone(call.now.tzinfo)
+    if not seen:
+        return Description(first, last, f"Nobody was seen{in_room(place)} {said_span(first, last, call.now)}.", "")
+    when = said_span(first, last, call.now)
+    lines = [f"{when[0].upper()}{when[1:]}{in_room(place)}:", *told(seen, call.now, says_room=not place)]
+    return Description(first, last, "\n".join(lines), footage.timeline(seen))
+
+
+def _all_seen(
+    call: CallContext, footage: Footage, room: str, start: dt.datetime, end: dt.datetime
+) -> list[protocols.Sighting]:
+    found = footage.people(room, start, end, call.cancelled)
+    everyone = [Given(one.id, one.start, one.end) for one in found]
+    zone = call.now.tzinfo
+    local = [
+        replace(one, start=one.start.astimezone(zone), end=one.end.astimezone(zone)) for one in doing(call, everyone)
+    ]
+    return sorted(local, key=lambda one: (one.start, one.room, one.id))
+
+
+@tool(
+    source="sensor",
+    answer="{text}, {at}: {path}",
+    answer_none="There is nobody to show.",
+    timeout_s=LOOKING_S,
+    n_retries=1,
+)
+def show_frames(call: CallContext, people: list[Sighting], show_strangers: bool = False) -> list[Picture]:
+    """Show pictures of who was in a room, from a video: with boxes, names and posture; unknown faces are blurred.
+
+    Args:
+        people: The people seen.
+        show_strangers: Do not blur the faces of people who are not known.
+    Examples:
+        show me when Grace came in
+        let me see who was at the front door this morning
+        show me pictures of Anna in the kitchen yesterday
+    """
+    shown = given(people)
+    if len(shown) > MAX_PICTURES:
+        n_left = len(shown) - MAX_PICTURES
+        call.notices.append(f"{n_left} more are not shown; ask for a shorter time or for one person")
+        shown = [shown[k * len(shown) // MAX_PICTURES] for k in range(MAX_PICTURES)]  # spread over the whole time
+    if not shown:
+        return []
+    footage = footage_of(call)
+    ids = tuple(one.id for one in shown)
+    seen = {one.id: one for one in footage.named(ids)}
+    found = []
+    for one, path in zip(shown, footage.pictures(ids, shows_strangers=show_strangers), strict=True):
+        known = seen.get(one.id)
+        text = f"{who(known)}{in_room(known.room)}" if known is not None else one.name or "somebody"
+        found.append(Picture(path, one.start.astimezone(call.now.tzinfo), text))
+    return found
+
+
+@tool(source="sensor", answer="{text}", timeout_s=LOOKING_S, n_retries=1)
+def compare_days(call: CallContext, day: dt.date, other: dt.date, room: str = "") -> Comparison:
+    """Compare what home video shows of two days: who was there, when first and last, for how long.
+
+    Args:
+        day: One day.
+        other: The other day.
+        room: Where; empty for every room that has a camera.
+    Examples:
+        compare today with yesterday in the kitchen
+        was Grandpa up earlier on Monday than on Tuesday
+        how did Saturday differ from Sunday at home
+    """
+    footage = footage_of(call)
+    place = room_meant(room, footage)
+    if day == other:
+        raise ToolError(f"{day.isoformat()} was given twice; say which two days to compare")
+    texts = []
+    for one in (day, other):
+        try:
+            start = dt.datetime.combine(one, dt.time(), call.now.tzinfo)
+            first, last = period_meant(call, start, start + dt.timedelta(days=1))
+        except OverflowError:
+            raise ToolError(
+                f"{one.isoformat()} is outside of what a calendar holds; give a day of the last years"
+            ) from None
+        if not footage.recordings(place, first, last):
+            texts.append(f"{said_day(first, call.now)}: nothing was recorded{in_room(place)}.")
+            continue
+        seen = _all_seen(call, footage, place, first, last)
+        texts.append(f"{said_day(first, call.now)}: {summary(seen, call.now) or 'nobody was seen.'}")
+    return Comparison(day, other, "\n".join(texts))
+
+
+TOOLS = (
+    find_video,
+    detect_people,
+    identify_people,
+    recognise_activity,
+    measure_presence,
+    describe_period,
+    show_frames,
+    compare_days,
+)

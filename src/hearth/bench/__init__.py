@@ -1,1 +1,0 @@
-"""Measures: metrics as their sources define them, data sets in the plan format, and suites that join the two."""

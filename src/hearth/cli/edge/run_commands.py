@@ -1,0 +1,246 @@
+"""`hearth edge run` and `hearth edge health`: what a device does between requests, and whether it still does."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import signal
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from hearth.cli.invocation import SECONDS, Invocation, Number, as_json, print_json
+from hearth.terminal import clean
+
+if TYPE_CHECKING:
+    from hearth.edge.scheduler import Runner
+
+_LEAVE_S = 15.0
+"""So long the broker may take to be left."""
+
+
+def _health_file(invocation: Invocation, named: Path | None) -> Path:
+    from hearth.edge.scheduler import HEALTH_FILE
+
+    said = named or (Path(os.environ["HEARTH_HEALTH"]) if os.environ.get("HEARTH_HEALTH") else None)
+    return said or invocation.home / HEALTH_FILE
+
+
+health_option = click.option(
+    "--health",
+    "health_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Where it says how it is (default: $HEARTH_HEALTH, else health.json in the home).",
+)
+
+
+@click.command()
+@click.option("--sync-every", type=SECONDS, default=300.0, show_default=True, metavar="SECONDS")
+@click.option("--tend-every", type=SECONDS, default=3600.0, show_default=True, metavar="SECONDS")
+@click.option("--learn-every", type=SECONDS, default=21600.0, show_default=True, metavar="SECONDS")
+@click.option(
+    "--quiet",
+    "quiet_s",
+    type=Number(min=0, max=31_536_000),
+    default=600.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Learn only when nothing was asked for so long.",
+)
+@click.option(
+    "--join",
+    "cloud_url",
+    envvar="HEARTH_EDGE_URL",
+    metavar="URL",
+    help="Join this cloud first, where none was joined; the token is taken from $HEARTH_EDGE_TOKEN.",
+)
+@click.option(
+    "--fingerprint",
+    envvar="HEARTH_EDGE_FINGERPRINT",
+    default="",
+    help="Of the key of that cloud, as its keeper told you: another one is not joined.",
+)
+@click.option(
+    "--node", envvar="HEARTH_EDGE_NODE", help="KubeEdge's name of this node: tell its EventBus how much waits, too."
+)
+@click.option("--init", "makes_home", is_flag=True, help="Make the home first when there is none.")
+@click.option("--once", is_flag=True, help="Each piece once, in order, then end: for a timer instead of a service.")
+@health_option
+@click.pass_obj
+def run(
+    invocation: Invocation,
+    sync_every: float,
+    tend_every: float,
+    learn_every: float,
+    quiet_s: float,
+    cloud_url: str | None,
+    fingerprint: str,
+    node: str | None,
+    makes_home: bool,
+    once: bool,
+    health_file: Path | None,
+) -> int:
+    """Send and fetch, tend memory and learn, again and again, until ended.
+
+    Each piece is a command: `hearth edge sync` (where a cloud was joined), `hearth memory tend`, `hearth learn --fast`.
+    Between them the home is free; requests wait for a piece at most. SIGTERM ends it gently. With --init and --join a
+    new device sets itself up. With --node and a broker in [home.mqtt], a message at hearth/sync hastens the next sync.
+    """
+    from hearth.edge.enrolment import token_file
+    from hearth.edge.scheduler import Piece, Runner, Times
+
+    home, has_token = invocation.home, token_file(invocation.home)
+    pieces = [
+        Piece(("edge", "sync"), sync_every, needs_file=has_token, may_be_hastened=True),
+        Piece(("memory", "tend"), tend_every, needs_file=home / "hearth.db"),
+        Piece(("learn", "--fast"), learn_every, needs_quiet=True, may_be=(0, 1, 6)),
+    ]
+    _finish_joining(home)
+    if cloud_url and not has_token.exists():
+        pieces.insert(0, Piece(_joining(cloud_url, fingerprint), sync_every, is_once=True))
+    runner = Runner(home, pieces, _health_file(invocation, health_file), Times(quiet_s=quiet_s), say=_say)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: runner.stop.set())
+    if not (home / "hearth.toml").exists():
+        _make_home(runner, makes_home)
+    listener = None
+    if node and _has_broker(home):
+        runner.pieces = [Piece(("edge", "point", "--node", node), sync_every, needs_file=has_token), *pieces]
+        listener = _listening(runner) if not once else None
+    is_well = runner.run(once=once) or runner.stop.is_set()
+    runner.stop.set()
+    if listener is not None:
+        listener.join(_LEAVE_S)
+    return 0 if is_well else 1
+
+
+def _say(line: str) -> None:
+    click.echo(clean(line))
+
+
+def _joining(cloud_url: str, fingerprint: str) -> tuple[str, ...]:
+    """Raises: ConfigError: Nobody said whom to believe."""
+    from hearth.errors import ConfigError
+
+    if not fingerprint:
+        raise ConfigError(
+            f"to join {cloud_url!r} without you, the fingerprint of its key must be known: give --fingerprint or "
+            "$HEARTH_EDGE_FINGERPRINT; the keeper of the service has it (`hearth cloud fingerprint`)"
+        )
+    return ("edge", "join", cloud_url, "--fingerprint", fingerprint, "--yes")
+
+
+def _make_home(runner: Runner, may: bool) -> None:
+    """Raises: ConfigError: There is none, and none was made."""
+    from hearth.edge.scheduler import Piece, Runner
+    from hearth.errors import ConfigError
+
+    if not may:
+        raise ConfigError(f"no home in {str(runner.home)!r}; make one with `hearth init`, or give --init")
+    first = Runner(runner.home, [Piece(("init",), 1.0)], runner.health, say=runner.say, stop=runner.stop)
+    if not first.run(once=True) and not runner.stop.is_set():
+        raise ConfigError(f"no home could be made in {str(runner.home)!r}; what `hearth init` said is above")
+
+
+def _listening(runner: Runner) -> threading.Thread:
+    """A thread that hears when there is something new, beside the loop."""
+    from hearth_home.kubeedge.sync_listener import Listener
+
+    runner.asked = threading.Event()
+    listener = Listener(runner.home, os.environ, runner.asked, runner.stop, runner.say)
+    thread = threading.Thread(target=listener.run, name="listening", daemon=True)
+    thread.start()
+    return thread
+
+
+def _finish_joining(home: Path) -> None:
+    """What a kill left undone: pieces look for the token in its place."""
+    from hearth.edge.enrolment import finish
+    from hearth.storage.database import Store
+
+    if (home / "edge" / "token.new").exists() and (home / "hearth.db").exists():
+        with Store.open(home / "hearth.db") as store:
+            finish(store, home)
+
+
+def _has_broker(home: Path) -> bool:
+    from hearth.config import read_settings
+
+    return read_settings(home / "hearth.toml").home.mqtt is not None
+
+
+@click.command()
+@click.option("--node", envvar="HEARTH_EDGE_NODE", required=True, help="KubeEdge's name of this node.")
+@as_json
+@click.pass_obj
+def point(invocation: Invocation, node: str, as_json: bool) -> int:
+    """Publish how much waits for the cloud, and nothing of it, over KubeEdge's EventBus.
+
+    To NODE/user/hearth/waiting of the broker in [home.mqtt], in messages below 512 bytes, for a rule that passes them
+    on. What waits is sent by `hearth edge sync` alone.
+    """
+    from hearth import config, errors
+    from hearth.edge.enrolment import joined
+    from hearth.edge.outbox import Outbox
+    from hearth.guard.egress.gateway import Egress
+    from hearth.storage.database import Store
+    from hearth_home.kubeedge.twin_reporter import pointers
+    from hearth_home.mqtt_broker import connected
+    from hearth_home.mqtt_settings import configured
+
+    home = invocation.home
+    settings = config.read_settings(home / "hearth.toml")
+
+    def clock() -> dt.datetime:
+        return dt.datetime.now(settings.zone())
+
+    with Store.open(home / "hearth.db") as store:
+        at = joined(store, home)
+        if at is None:
+            raise errors.NotFound("no cloud was joined, so nothing waits for one; `hearth edge join URL` does")
+        found = pointers(Outbox(store, clock), at.instance, node, clock())
+        broker = configured(settings.for_tools(os.environ)["home"])
+        if found and broker is None:
+            raise errors.ConfigError(
+                "[home.mqtt] names no broker; on a KubeEdge node it is the one EventBus listens to"
+            )
+        if found and broker is not None:
+            egress = Egress.from_settings(settings, store, clock)
+            with connected(broker, egress, "how much waits for the cloud", threading.Event()) as session:
+                for message in found:
+                    session.publish(message)
+    if as_json:
+        print_json([{"topic": one.topic, "payload": one.payload.decode()} for one in found])
+    else:
+        click.echo(f"{len(found)} pointers published." if found else "Nothing waits; nothing was published.")
+    return 0
+
+
+@click.command()
+@click.option(
+    "--max-age",
+    "max_age_s",
+    type=SECONDS,
+    default=120.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How old its last word may be.",
+)
+@click.option("--ready", is_flag=True, help="Also whether its pieces ended without a fault that somebody must mend.")
+@health_option
+@as_json
+@click.pass_obj
+def health(invocation: Invocation, max_age_s: float, ready: bool, health_file: Path | None, as_json: bool) -> int:
+    """Say whether `hearth edge run` is well, for probes: exits with 1 when it is not."""
+    from hearth.edge.scheduler import read_health
+
+    found = read_health(_health_file(invocation, health_file), dt.datetime.now(dt.UTC))
+    fault = found.fault(max_age_s, ready=ready)
+    if as_json:
+        print_json({"ok": not fault, "state": found.state, "age_s": round(found.age_s, 1), "fault": fault})
+    else:
+        click.echo(clean(fault or f"well: {found.state}, {found.age_s:.0f} s ago"))
+    return 1 if fault else 0

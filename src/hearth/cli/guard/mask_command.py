@@ -1,0 +1,86 @@
+"""`hearth mask`: what would leave of a text, and what each stand-in stands for."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from hearth import errors
+from hearth.cli.invocation import Invocation, as_json, print_json
+from hearth.terminal import clean
+
+if TYPE_CHECKING:
+    from hearth.guard.deidentify.masker import Masker
+
+MAX_BYTES = 50_000_000
+
+
+@click.command()
+@click.argument("text", nargs=-1)
+@click.option(
+    "--kinds",
+    metavar="LIST",
+    help="Which kinds, with commas between; `all` for every one (default: `kinds` under [mask] in hearth.toml).",
+)
+@click.option("--no-tagger", is_flag=True, help="By form and the owner's own names alone.")
+@as_json
+@click.pass_obj
+def mask(invocation: Invocation, text: tuple[str, ...], kinds: str | None, no_tagger: bool, as_json: bool) -> None:
+    """Show what would leave of TEXT, and what each stand-in stands for.
+
+    `-` or no TEXT reads standard input. Nothing is sent. With a home its contacts, calendar and settings count; without
+    one only what is found by form, and by the tagger where it is installed.
+    """
+    said = " ".join(text)
+    if said in ("", "-"):
+        raw = sys.stdin.buffer.read(MAX_BYTES + 1)
+        if len(raw) > MAX_BYTES:
+            raise errors.RequestError(f"the text has more than {MAX_BYTES:,} bytes; give it in parts")
+        said = raw.decode("utf-8", "surrogateescape")
+    masked = _masker(invocation, kinds, no_tagger).mask(said)
+    if as_json:
+        kinds_of = masked.stand_ins.kinds
+        shown = [
+            {"stand_in": name, "kind": kinds_of[name], "stands_for": value} for name, value in masked.values.items()
+        ]
+        print_json({"text": masked.text, "stand_ins": shown, "comes_back": masked.unmask(masked.text) == said})
+        return
+    click.echo(clean(masked.text))
+    if not masked.values:
+        click.echo("\nNothing in it is masked.", err=True)
+        return
+    click.echo("\nOn this device only:", err=True)
+    width = max(map(len, masked.values))
+    for name, value in masked.values.items():
+        click.echo(f"  {name:<{width}}  {masked.stand_ins.kinds[name]:<12}  {clean(' '.join(value.split()))}", err=True)
+
+
+def _masker(invocation: Invocation, kinds: str | None, no_tagger: bool) -> Masker:
+    """The mask of the home, or one without names. Raises: ConfigError, UsageError."""
+    from hearth import config
+    from hearth.guard.deidentify.masked_llm import OwnersMask
+    from hearth.guard.deidentify.masker import Masker
+    from hearth.guard.deidentify.name_tagging import shipped_tag
+    from hearth.storage.database import Store
+    from hearth.storage.workspace import Folder
+
+    chosen: tuple[str, ...] | None = None
+    if kinds is not None:
+        chosen = (
+            config.MASK_KINDS if kinds == "all" else tuple(kind.strip() for kind in kinds.split(",") if kind.strip())
+        )
+        unknown = next((kind for kind in chosen if kind not in config.MASK_KINDS), None)
+        if unknown is not None:
+            raise click.UsageError(f"unknown kind {unknown!r}; known are {', '.join(config.MASK_KINDS)}")
+    tag = None if no_tagger else shipped_tag(config.cache_folder(os.environ))
+    if tag is None and not no_tagger:
+        click.echo("the tagger is not installed: names you do not know are found by cues alone", err=True)
+    if not (invocation.home / "hearth.toml").exists():
+        return Masker(chosen or config.MASKED_KINDS, tag=tag)
+    settings = config.read_settings(invocation.home / "hearth.toml")
+    with Store.open(invocation.home / "hearth.db") as store:
+        workspace = Folder(invocation.home / "owner", store).for_call("")
+        return OwnersMask(workspace, settings, chosen or settings.mask.kinds, tag=tag).masker()

@@ -1,0 +1,518 @@
+"""`hearth learn`, its versions and what it knows of its tasks."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from hearth import errors
+from hearth.cli.invocation import Invocation, as_json, print_json
+from hearth.cli.learning.correct_command import gather, gathered_lines
+from hearth.terminal import clean
+
+if TYPE_CHECKING:
+    from hearth.learning.learned_state import Report, State
+    from hearth.learning.versions.lineage import Version
+    from hearth.protocols import Encoder
+    from hearth.storage.database import Store
+
+_N_SHOWN = 10
+
+state_option = click.option(
+    "--state",
+    "state_folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Keep what is learnt in DIR instead of the home.",
+)
+
+
+# ── Opening ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def folder_of(invocation: Invocation, state_folder: Path | None) -> Path:
+    """The folder a command is about. Raises: ConfigError: No --state, and no home."""
+    if state_folder is not None:
+        return state_folder
+    if not (invocation.home / "hearth.toml").exists():
+        raise errors.ConfigError(
+            f"no home in {str(invocation.home)!r}; make one with `hearth init`, or name a folder with --state"
+        )
+    return invocation.home
+
+
+def open_encoder() -> Encoder:
+    """The shipped encoder, from the cache."""
+    from hearth import config
+    from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+
+    return MiniLMEncoder.open(config.cache_folder(os.environ))
+
+
+@contextlib.contextmanager
+def opened_state(
+    folder: Path, *, tools_file: Path | None = None, graph_file: Path | None = None
+) -> Iterator[tuple[State, Encoder]]:
+    """The learned state of a home or a folder, with the tools it may plan."""
+    from hearth.formats.plan_json import read_graph, read_tools
+    from hearth.learning.learned_state import State
+    from hearth.registry import load_tools
+
+    given = read_tools(tools_file) if tools_file else None
+    if given is not None and not given:
+        raise errors.RegistryError(f"{tools_file}: describes no tool; expected one or more")
+    graph = read_graph(graph_file) if graph_file else None
+    is_home = (folder / "hearth.toml").exists()
+    own = None
+    if is_home:
+        with contextlib.redirect_stdout(sys.stderr):  # a plug-in may print
+            own = load_tools(folder).specs
+    elif given is None and not (folder / "tools.json").exists():
+        raise errors.RegistryError(f"{str(folder)!r} knows no tools yet; give them with --tools tool_desc.json")
+    encoder = open_encoder()
+    tools, more = (own, given) if is_home else (given, None)
+    with State.open(folder, encoder, tools=tools, more_tools=more, graph=graph) as state:
+        yield state, encoder
+
+
+@contextlib.contextmanager
+def opened_store(folder: Path) -> Iterator[Store]:
+    """The database of a home or a folder, for reading, also while an agent runs on it."""
+    from hearth.storage.database import Store
+
+    if not (folder / "hearth.db").exists() and not (folder / "hearth.toml").exists():
+        raise errors.ConfigError(f"nothing was learnt in {str(folder)!r} yet; `hearth learn` does")
+    with Store.open(folder / "hearth.db") as store:
+        yield store
+
+
+_SAY_EVERY_S = 10.0
+
+
+class Bars:
+    """A bar a stage on a terminal, elsewhere a line now and then; satisfies `learning.learned_state.Progress`."""
+
+    def __init__(self) -> None:
+        self._stage = ""
+        self._bar: Any = None
+        self._done = 0
+        self._said_s = time.monotonic()
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        if not sys.stderr.isatty():
+            if time.monotonic() >= self._said_s + _SAY_EVERY_S:
+                click.echo(f"{stage}: {done:,} of {max(total, 1):,}", err=True)
+                self._said_s = time.monotonic()
+            return
+        if stage != self._stage:
+            self.close()
+            self._stage, self._done = stage, 0
+            self._bar = click.progressbar(length=max(total, 1), label=f"{stage:<9}", file=sys.stderr)
+            self._bar.__enter__()
+        self._bar.update(done - self._done)
+        self._done = done
+
+    def close(self) -> None:
+        """End the line of the last bar."""
+        if self._bar is not None:
+            self._bar.__exit__(None, None, None)
+            self._bar = None
+
+
+# ── Learning ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@click.group(invoke_without_command=True)
+@click.option(
+    "--from",
+    "source_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE.jsonl",
+    help="Learn the demonstrations of this file (default: those that wait).",
+)
+@click.option("--tools", "tools_file", type=click.Path(path_type=Path), help="Tools: a tool_desc.json.")
+@click.option(
+    "--graph", "graph_file", type=click.Path(path_type=Path), help="Links that are possible: graph_desc.json."
+)
+@state_option
+@click.option("--fast", is_flag=True, help="Tier one alone: exact, in seconds.")
+@click.option(
+    "--tier",
+    type=click.Choice(["one", "two"]),
+    help="`two` asks for the trained tier as well (needs torch) and fails without it.",
+)
+@click.option("--source", default="teacher", show_default=True, help="Who made the plans, for lines that do not say.")
+@click.option(
+    "--teacher",
+    "teacher_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE.jsonl",
+    help="Without --from: take the teacher's answers from this file instead of asking one.",
+)
+@click.option("--anyway", is_flag=True, help="Promote even what the gate refuses.")
+@as_json
+@click.pass_context
+def learn(
+    ctx: click.Context,
+    source_file: Path | None,
+    tools_file: Path | None,
+    graph_file: Path | None,
+    state_folder: Path | None,
+    fast: bool,
+    tier: Literal["one", "two"] | None,
+    source: str,
+    teacher_file: Path | None,
+    anyway: bool,
+    as_json: bool,
+) -> int:
+    """Learn from demonstrations; a new version plans only if the gate finds it no worse.
+
+    A demonstration is one line of JSON: a request with its plan (docs/reference/plan-format.md). Stopped with Ctrl-C,
+    nothing is lost: what was given waits, and `hearth learn` carries on.
+    """
+    if ctx.invoked_subcommand is not None:
+        ctx.obj = (ctx.obj, state_folder)
+        return 0
+    if teacher_file is not None and source_file is not None:
+        raise click.UsageError("--teacher answers what waits in the home, --from learns a file; give one")
+    if fast and tier == "two":
+        raise click.UsageError("--fast leaves tier two out; choose one of --fast and --tier two")
+    folder = folder_of(ctx.obj, state_folder)
+    bars = Bars()
+    try:
+        report, note = _learn(
+            folder,
+            source_file,
+            tools_file,
+            graph_file,
+            bars,
+            tier="one" if fast else tier,
+            source=source,
+            teacher_file=teacher_file,
+            anyway=anyway,
+        )
+    except KeyboardInterrupt:
+        bars.close()
+        click.echo("\nStopped. The version that plans is as it was; what was read waits: `hearth learn`.", err=True)
+        return 130
+    finally:
+        bars.close()
+    if as_json:
+        print_json(_report_json(report, note))
+    else:
+        _show_report(report, note)
+    if report.version is None and (report.refused or report.verdict is not None):
+        return 1
+    return 6 if report.refused else 0
+
+
+def _learn(
+    folder: Path,
+    source_file: Path | None,
+    tools_file: Path | None,
+    graph_file: Path | None,
+    bars: Bars,
+    tier: Literal["one", "two"] | None,
+    *,
+    source: str,
+    teacher_file: Path | None,
+    anyway: bool,
+) -> tuple[Report, str]:
+    from dataclasses import replace
+
+    from hearth.learning.demonstration_store import read_entries
+    from hearth.learning.finetune import second_tier
+
+    entries, faults = read_entries(source_file, source) if source_file else ([], [])
+    with opened_state(folder, tools_file=tools_file, graph_file=graph_file) as (state, encoder):
+        notes: list[str] = []
+        if (folder / "hearth.toml").exists():
+            _explain(state, encoder)
+            if source_file is None and (gathered := gather(state, folder, encoder, bars, teacher_file)) is not None:
+                notes = gathered_lines(gathered)
+        if lost := second_tier.lost(state):
+            notes.append(lost)
+        report = state.learn(entries, bars, must_pass=not anyway)
+        if (folder / "hearth.toml").exists():
+            _explain(state, encoder)
+        note = _second_tier(state, bars, report, tier)
+    return replace(report, refused=(*faults, *report.refused), notes=(*notes, *report.notes)), note
+
+
+def _second_tier(state: State, bars: Bars, report: Report, tier: Literal["one", "two"] | None) -> str:
+    """Train tier two when it is asked for, or when a version was made and it pays; says what came of it.
+
+    Raises:
+        MissingExtraError, HearthError: It was asked for and cannot be trained; tier one is learnt.
+    """
+    from hearth.learning.finetune import second_tier
+
+    if tier == "one" or (tier is None and (report.version is None or not second_tier.is_due(state))):
+        return ""
+    try:
+        number, verdict = second_tier.train(state, bars)
+    except errors.MissingExtraError as error:
+        if tier == "two":
+            raise
+        return f"tier one alone: {error}"
+    if number is None:
+        return f"tier two was trained and refused: {verdict.reason}"
+    return f"tier two was trained: version {number}, {verdict.reason}"
+
+
+def _explain(state: State, encoder: Encoder) -> None:
+    """Make the examples of recall of what is new in a home, so that the next start need not."""
+    from hearth.planning.retrieval.recall_planner import RecallPlanner
+
+    RecallPlanner(encoder, state.store)
+
+
+def _report_json(report: Report, note: str) -> dict[str, Any]:
+    return {
+        "version": report.version,
+        "n_learnt": report.n_learnt,
+        "n_known": report.n_known,
+        "new_tools": list(report.new_tools),
+        "new_tasks": list(report.new_tasks),
+        "refused": [{"id": r.id, "line": r.line, "reason": r.reason} for r in report.refused],
+        "contradictions": [[c.id, c.other] for c in report.contradictions],
+        "gate": report.verdict.to_json() if report.verdict else None,
+        "cpu_s": round(report.cpu_s, 2),
+        "notes": [*report.notes, *([note] if note else [])],
+    }
+
+
+def _show_report(report: Report, note: str) -> None:
+    if report.version is not None:
+        click.echo(
+            f"Learnt {_n(report.n_learnt, 'demonstration')} in {report.cpu_s:.1f} s of CPU: version {report.version}."
+        )
+    elif report.verdict is not None:
+        click.echo(f"Not learnt: {clean(report.verdict.reason)}. The version that plans is as it was.")
+    else:
+        click.echo("Nothing new to learn.")
+    if report.verdict is not None and report.verdict.is_promoted:
+        click.echo(f"  gate      {clean(report.verdict.reason)}")
+    for label, names in (("tools", report.new_tools), ("tasks", report.new_tasks)):
+        if names:
+            more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+            click.echo(f"  new {label} {clean(', '.join(names[:5]))}{more}")
+    if report.n_known:
+        click.echo(f"  known     {_n(report.n_known, 'demonstration')}, word for word")
+    if report.contradictions:
+        first = report.contradictions[0]
+        click.echo(
+            f"  disagree  {_n(len(report.contradictions), 'request')} with two plans ({clean(first.id)!r} and "
+            f"{clean(first.other)!r}); both are kept"
+        )
+    if report.refused:
+        reasons = list(dict.fromkeys(r.reason for r in report.refused))
+        click.echo(f"  refused   {_n(len(report.refused), 'demonstration')}")
+        for reason in reasons[:_N_SHOWN]:
+            click.echo(f"    {clean(reason)}")
+        if len(reasons) > _N_SHOWN:
+            click.echo(f"    and {len(reasons) - _N_SHOWN} more; --json lists all")
+    for line in (*report.notes, *([note] if note else [])):
+        click.echo(f"  {clean(line)}")
+
+
+def _n(n: int, what: str) -> str:
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
+
+
+# ── Looking ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _folder(ctx: click.Context, state_folder: Path | None) -> Path:
+    invocation, given = ctx.obj
+    return folder_of(invocation, state_folder or given)
+
+
+@learn.command()
+@state_option
+@click.option("--all", "show_all", is_flag=True, help="Every task, not the largest ten.")
+@as_json
+@click.pass_context
+def status(ctx: click.Context, state_folder: Path | None, show_all: bool, as_json: bool) -> None:
+    """What plans now: the version, what waits, the tasks with their scores."""
+    from hearth.learning.demonstration_store import Buffer
+    from hearth.learning.finetune import second_tier
+    from hearth.learning.versions.lineage import Lineage
+    from hearth.planning.deferral.agreement_log import Agreements
+
+    folder = _folder(ctx, state_folder)
+    with opened_store(folder) as store:
+        lineage, buffer = Lineage(store), Buffer(store)
+        version = lineage.current()
+        members = lineage.members(version.number if version else None)
+        n_waiting = sum(members.get(id) != digest for id, digest in buffer.ids().items())
+        aside = buffer.n_set_aside()
+        tasks = lineage.tasks(version.number) if version else ()
+        agreed = Agreements(store).n_right()
+    n_waiting += aside.pop("waiting", 0)
+    if as_json:
+        print_json(
+            {
+                "version": _version_json(version) if version else None,
+                "waiting": n_waiting,
+                "set_aside": aside,
+                "tasks": [task.to_json() for task in tasks],
+                "agreement": {planner: {"right": right, "n": n} for planner, (right, n) in agreed.items()},
+            }
+        )
+        return
+    if version is None:
+        click.echo(f"Nothing was learnt yet; {_n(n_waiting, 'demonstration')} wait: hearth learn")
+        return
+    click.echo(f"Version {version.number} of {version.at:%Y-%m-%d %H:%M}: {clean(version.reason)}")
+    click.echo(f"  demonstrations {len(members):,}, {n_waiting:,} waiting")
+    for why, n in sorted(aside.items()):
+        click.echo(f"  {why:<14} {n:,}, kept aside")
+    score = version.record.get("node_f1")
+    if isinstance(score, int | float):
+        click.echo(f"  Node-F1        {score:.3f} on {version.record.get('n_judged')} samples judged as if not taught")
+    fault = second_tier.fault(folder / "learned" / version.adapter) if version.adapter else ""
+    gone = f" (its files are {fault}: `hearth learn --tier two` trains another)" if fault else ""
+    click.echo(f"  tier two       {version.adapter or 'none'}{gone}")
+    for planner, (right, n) in agreed.items():
+        click.echo(clean(f"  agreement      {planner}: {right} of {n} plans were the teacher's"))
+    frontier = version.record.get("frontier")
+    if isinstance(frontier, dict):
+        click.echo(
+            f"  unseen tasks   {float(str(frontier['caught'])):.0%} recognised, "
+            f"{float(str(frontier['false_alarms'])):.0%} false alarms"
+        )
+    click.echo(f"  tasks          {len(tasks)}")
+    shown = tasks if show_all else tasks[:_N_SHOWN]
+    for task in shown:
+        score_text = f"{task.score:.2f}" if task.score is not None else "   –"
+        akin = f"  akin to {task.akin[0][0]}" if task.akin else ""
+        click.echo(clean(f"    {score_text}  {len(task.members):>5}  {task.name}{akin}"))
+    if len(shown) < len(tasks):
+        click.echo(f"    … and {len(tasks) - len(shown)} more: --all")
+
+
+@learn.command()
+@state_option
+@click.option(
+    "--picture", type=click.Path(path_type=Path), metavar="FILE", help="Draw the learning curve (.png, .svg)."
+)
+@as_json
+@click.pass_context
+def history(ctx: click.Context, state_folder: Path | None, picture: Path | None, as_json: bool) -> None:
+    """Every version: when, why, from how much, how good, with which trained second tier."""
+    from hearth.learning.llm.adapter_versions import Adapters
+    from hearth.learning.versions.lineage import Lineage
+    from hearth.models.llm.from_settings import ADAPTERS
+
+    folder = _folder(ctx, state_folder)
+    with opened_store(folder) as store:
+        lineage = Lineage(store)
+        versions, current = lineage.versions(), lineage.current()
+    n_adapters = len(Adapters(folder / ADAPTERS).versions())
+    if picture is not None:
+        from hearth.learning.versions.learning_curve import draw
+
+        draw(versions, picture)
+    if as_json:
+        print_json({"current": current.number if current else None, "versions": [_version_json(v) for v in versions]})
+        return
+    for version in versions:
+        mark = "*" if current and version.number == current.number else " "
+        score = version.record.get("node_f1")
+        shown = f"{score:.3f}" if isinstance(score, int | float) else "    –"
+        parent = f" from {version.parent}" if version.parent not in (None, version.number - 1) else ""
+        removed = f" -{version.n_removed}" if version.n_removed else ""
+        trained = f", with {clean(version.adapter)}" if version.adapter else ""
+        click.echo(
+            f"{mark} {version.number:>4}  {version.at:%Y-%m-%d %H:%M}  {shown}  +{version.n_added}{removed}"
+            f"{parent}  {clean(version.reason)}{trained}"
+        )
+    if not versions:
+        click.echo("Nothing was learnt yet.")
+    if n_adapters:
+        click.echo(f"{_n(n_adapters, 'adapter')} of language models: hearth adapters list")
+    if picture is not None:
+        click.echo(f"The curve is in {picture}")
+
+
+def _version_json(version: Version) -> dict[str, Any]:
+    return {
+        "number": version.number,
+        "parent": version.parent,
+        "at": version.at,
+        "reason": version.reason,
+        "n_added": version.n_added,
+        "n_removed": version.n_removed,
+        "adapter": version.adapter,
+        "record": dict(version.record),
+    }
+
+
+@learn.command()
+@click.argument("version", type=int)
+@state_option
+@as_json
+@click.pass_context
+def rollback(ctx: click.Context, version: int, state_folder: Path | None, as_json: bool) -> None:
+    """Make VERSION plan again, with the weights it had.
+
+    What was learnt since is set aside, not forgotten: rolling back to a later version brings it back.
+    """
+    bars = Bars()
+    try:
+        with opened_state(_folder(ctx, state_folder)) as (state, _):
+            target, lost = state.rollback(version, bars)
+            n_members = len(state.lineage.members(target.number))
+    finally:
+        bars.close()
+    if as_json:
+        print_json({"version": target.number, "n": n_members, "no_longer_held": list(lost)})
+        return
+    click.echo(f"Version {target.number} plans again ({clean(target.reason)}).")
+    if target.record.get("rewritten"):
+        click.echo(f"  some of it was forgotten since: {_n(n_members, 'demonstration')} left")
+    if lost:
+        click.echo(f"  {_n(len(lost), 'demonstration')} of it were removed since and could not come back")
+
+
+@learn.command()
+@click.argument("a", type=int)
+@click.argument("b", type=int)
+@state_option
+@as_json
+@click.pass_context
+def compare(ctx: click.Context, a: int, b: int, state_folder: Path | None, as_json: bool) -> None:
+    """How version B differs from version A: demonstrations and scores by task."""
+    from hearth.learning.versions.lineage import Lineage
+
+    with opened_store(_folder(ctx, state_folder)) as store:
+        found = Lineage(store).compare(a, b)
+    if as_json:
+        print_json(
+            {
+                "a": _version_json(found.a),
+                "b": _version_json(found.b),
+                "added": list(found.added),
+                "removed": list(found.removed),
+                "changed": list(found.changed),
+                "scores": {name: list(pair) for name, pair in found.scores.items()},
+            }
+        )
+        return
+    for label, ids in (("added", found.added), ("removed", found.removed), ("changed", found.changed)):
+        more = ", …" if len(ids) > 5 else ""
+        click.echo(clean(f"{label:<8} {len(ids):>6}  {', '.join(ids[:5])}{more}"))
+    moved = {n: p for n, p in found.scores.items() if p[0] != p[1]}
+    click.echo(f"tasks    {len(found.scores):>6}  {len(moved)} with another score")
+    order = sorted(moved.items(), key=lambda item: (item[1][1] or 0.0) - (item[1][0] or 0.0))
+    for name, (before, after) in order[: 2 * _N_SHOWN]:
+        shown = " → ".join(f"{score:.2f}" if score is not None else "none" for score in (before, after))
+        click.echo(clean(f"  {shown}  {name}"))

@@ -1,0 +1,220 @@
+"""`hearth forget`: what is removed is shown first, then leaves weights, memory, versions and files."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from hearth import errors
+from hearth.cli.invocation import Invocation, as_json, print_json
+from hearth.cli.learning.learn_commands import Bars, folder_of, open_encoder, opened_state, opened_store, state_option
+from hearth.terminal import clean, short
+
+if TYPE_CHECKING:
+    from hearth.learning.unlearning import Found, Receipt
+    from hearth.memory.forgetting import Wanted
+
+_N_SHOWN = 8
+
+
+@click.command()
+@click.argument("kind", type=click.Choice(["demonstration", "event"]), required=False)
+@click.argument("ids", nargs=-1)
+@click.option("--matching", default="", metavar="TEXT", help="All that holds TEXT: examples, memories, requests.")
+@click.option("--source", default="", help="All demonstrations of a source: teacher, success, owner, …")
+@click.option("--from-episode", "episode", default="", metavar="ID", help="What came of one request, and the request.")
+@click.option("--person", default="", metavar="NAME", help="Memories that NAME said, or that name them.")
+@click.option("--since", type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M"]), help="Memories from this day on.")
+@click.option("--until", type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M"]), help="Memories before this day.")
+@click.option("--topic", default="", metavar="WORDS", help="Memories with these words, or near their meaning.")
+@click.option("--keep-record", is_flag=True, help="Leave the recorded requests; waiting questions go.")
+@state_option
+@click.option("--yes", is_flag=True, help="Forget without asking.")
+@as_json
+@click.pass_obj
+def forget(
+    invocation: Invocation,
+    kind: str | None,
+    ids: tuple[str, ...],
+    matching: str,
+    source: str,
+    episode: str,
+    person: str,
+    since: dt.datetime | None,
+    until: dt.datetime | None,
+    topic: str,
+    keep_record: bool,
+    state_folder: Path | None,
+    yes: bool,
+    as_json: bool,
+) -> int:
+    """Forget demonstrations or memories for good.
+
+    Of --person, --since, --until and --topic, all that are given must hold. What goes leaves the weights (which then
+    equal those of a student that never saw it), the memory, every version and the files' bytes, and takes along the
+    facts, sentences of summaries and kept files that rest on it alone. It is shown first. A receipt, which repeats
+    nothing of it, is written to `receipts/`.
+    """
+    from hearth.learning.unlearning import find
+    from hearth.learning.unlearning import forget as forget_found
+
+    if kind is not None and not ids:
+        raise click.UsageError(f"say which: hearth forget {kind} ID…")
+    folder = folder_of(invocation, state_folder)
+    wanted = _wanted(folder, person, since, until, topic)
+    if kind is None and not (matching or source or episode) and wanted is None:
+        raise click.UsageError(
+            "say what: demonstration ID…, event ID…, --matching, --person, --since, --until, --topic, --source or "
+            "--from-episode"
+        )
+    with opened_store(folder) as store:
+        found = find(
+            store,
+            demonstrations=ids if kind == "demonstration" else (),
+            events=ids if kind == "event" else (),
+            matching=matching,
+            source=source,
+            episode=episode,
+            with_record=not keep_record,
+            wanted=wanted,
+            encoder=open_encoder() if topic else None,
+        )
+    if found.is_empty:
+        raise errors.NotFound("nothing of that is held; there is nothing to forget")
+    if not yes:
+        if as_json:
+            print_json(_json(found))
+        else:
+            _show(found)
+        if as_json or not _agreed():
+            click.echo("Nothing was forgotten; --yes forgets it.", err=True)
+            return 5
+    bars = Bars()
+    try:
+        with opened_state(folder) as (state, _):
+            receipt = forget_found(state, found, bars)
+    finally:
+        bars.close()
+    if as_json:
+        print_json(asdict(receipt))
+    else:
+        _say(receipt)
+    return 6 if receipt.found_in else 0
+
+
+def _wanted(
+    folder: Path, person: str, since: dt.datetime | None, until: dt.datetime | None, topic: str
+) -> Wanted | None:
+    """Days are those of the owner's time zone."""
+    from hearth import config
+    from hearth.memory.forgetting import Wanted
+
+    zone: dt.tzinfo = dt.UTC
+    if (since or until) and (folder / "hearth.toml").exists():
+        zone = config.read_settings(folder / "hearth.toml").zone()
+    first, last = (moment and moment.replace(tzinfo=zone) for moment in (since, until))
+    wanted = Wanted(person.strip(), first, last, topic.strip())
+    return None if wanted.is_empty else wanted
+
+
+def _agreed() -> bool:
+    if sys.stdin.isatty():
+        with contextlib.suppress(click.Abort):
+            return click.confirm("Forget this for good?", default=False, err=True)
+    return False
+
+
+def _json(found: Found) -> dict[str, object]:
+    return {
+        "forgotten": False,
+        "demonstrations": [{"id": e.id, "request": e.demonstration.request} for e in found.demonstrations],
+        "events": [{"id": id, "text": text} for id, text in found.events],
+        "episodes": [{"id": id, "request": text} for id, text in found.episodes],
+        "n_agreements": found.n_agreements,
+        "n_sent": len(found.sent),
+        "facts_and_sentences": list(found.attached.said),
+        "n_facts": len(found.attached.facts),
+        "n_blobs": len(found.attached.blobs),
+        "n_sightings": len(found.footage.sightings),
+        "said_in_recordings": [text for _, text in found.footage.said],
+        "n_sounds": len(found.footage.sounds),
+        "questions": [{"id": id, "request": text} for id, text in found.questions],
+    }
+
+
+def _show(found: Found) -> None:
+    parts = (
+        ("demonstration", [(entry.id, entry.demonstration.request) for entry in found.demonstrations]),
+        ("memory", list(found.events)),
+        ("request", list(found.episodes)),
+        ("said", [("", text) for _, text in found.footage.said]),
+        ("waits", [("", text or "a question that was answered") for _, text in found.questions]),
+    )
+    for name, rows in parts:
+        for id, text in rows[:_N_SHOWN]:
+            click.echo(f"  {name:<13} {clean(id)}  {short(text, 70)}")
+        if len(rows) > _N_SHOWN:
+            click.echo(f"  {name:<13} … and {len(rows) - _N_SHOWN} more")
+    attached = found.attached
+    for text in attached.said[:_N_SHOWN]:
+        click.echo(f"  {'with it':<13} {short(text, 80)}")
+    if len(attached.said) > _N_SHOWN:
+        click.echo(f"  {'with it':<13} … and {len(attached.said) - _N_SHOWN} more facts and sentences of summaries")
+    if attached.blobs:
+        click.echo(
+            f"  {len(attached.blobs)} kept {'file' if len(attached.blobs) == 1 else 'files'} that belong to them"
+        )
+    if found.footage.sightings:
+        n = len(found.footage.sightings)
+        click.echo(f"  what is kept of {n} {'sighting' if n == 1 else 'sightings'} in recordings; the recordings stay")
+    if found.footage.sounds:
+        click.echo(f"  {len(found.footage.sounds)} sounds heard in recordings")
+    if found.n_agreements:
+        click.echo(f"  {found.n_agreements} comparisons with a teacher")
+    if found.sent:
+        click.echo(f"  the bytes of {len(found.sent)} messages in the ledger; that they left stays")
+    if found.episodes:
+        click.echo("  What these requests changed in your files stays, and can no longer be undone by Hearth.")
+
+
+def _say(receipt: Receipt) -> None:
+    counted = (
+        (receipt.n_demonstrations, "demonstration", "demonstrations"),
+        (receipt.n_events, "memory", "memories"),
+        (receipt.n_episodes, "recorded request", "recorded requests"),
+        (receipt.skills_removed, "skill", "skills"),
+        (receipt.n_facts, "fact", "facts"),
+        (receipt.n_lines, "sentence of a summary", "sentences of summaries"),
+        (receipt.n_blobs, "kept file", "kept files"),
+        (receipt.n_sightings, "sighting with its faces and pictures", "sightings with their faces and pictures"),
+        (receipt.n_said, "sentence heard in recordings", "sentences heard in recordings"),
+        (receipt.n_erased, "message's bytes", "messages' bytes"),
+        (receipt.n_questions, "question that waited for the cloud", "questions that waited for the cloud"),
+    )
+    said = [f"{n} {one if n == 1 else many}" for n, one, many in counted if n]
+    click.echo(f"Forgotten: {', '.join(said)}.")
+    for line in receipt.rebuilt:
+        click.echo(f"  rebuilt   {line}")
+    if receipt.n_sightings or receipt.n_said:
+        click.echo("  kept      the recordings: they are your own files")
+    if receipt.versions_rewritten:
+        click.echo(f"  versions  {', '.join(map(str, receipt.versions_rewritten))} rewritten without it")
+    if receipt.adapters_dropped:
+        click.echo("  tier two  dropped, as it had seen it; the next `hearth learn` trains it anew")
+    if receipt.n_erased:
+        click.echo(f"  ledger    the bytes of {receipt.n_erased} messages erased; that they left stays written down")
+    if receipt.disclosures:
+        click.echo(f"  kept      the record of {receipt.disclosures} messages that left this device and hold it")
+    for name in receipt.found_in:
+        todo = (
+            "find it with --matching; do not remove that file"
+            if name.startswith("hearth.db")
+            else "remove that copy yourself"
+        )
+        click.echo(f"  still in  {clean(name)}: {todo}")

@@ -1,0 +1,343 @@
+"""`hearth memory`: put in, import, search, ask, count, share; what is held true is in `facts`, keeping in `archive`."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from hearth import errors
+from hearth.cli.invocation import Invocation, as_json, print_json
+from hearth.cli.memory.archive_commands import COMMANDS
+from hearth.cli.memory.fact_commands import FACT_COMMANDS
+from hearth.cli.memory.opened_memory import (
+    Opened,
+    event_told,
+    fact_json,
+    known_people,
+    moment,
+    opened,
+    period,
+    says,
+    standing,
+    told_in_line,
+    width,
+)
+from hearth.terminal import clean, short
+
+if TYPE_CHECKING:
+    from click._termui_impl import ProgressBar
+
+    from hearth.memory.facts.fact_store import Fact
+    from hearth.memory.search.recollection import Recollection
+
+
+@click.group()
+def memory() -> None:
+    """See, correct and extend what is remembered and held true.
+
+    Events are what happened; facts are what is held true, each with since when and from where. What strangers wrote is
+    only proposed, until you confirm it.
+    """
+
+
+for command in (*COMMANDS, *FACT_COMMANDS):
+    memory.add_command(command)
+
+
+# ── Putting in ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@memory.command()
+@click.argument("text", required=False)
+@click.option(
+    "--fact", "triple", nargs=3, metavar="WHO WHAT VALUE", help='As in: --fact Ben "lives in" Ghent; "me" is you.'
+)
+@click.option("--since", default="", metavar="WHEN", help='With --fact: since when it is so, as in "March 2019".')
+@as_json
+@click.pass_obj
+def add(
+    invocation: Invocation, text: str | None, triple: tuple[str, str, str] | None, since: str, as_json: bool
+) -> None:
+    """Remember TEXT, and hold true what it states; or add one fact word for word.
+
+    Questions, suppositions and what others are reported to have said state nothing.
+    """
+    from hearth.memory.event_memory import EventMemory
+    from hearth.memory.facts.fact_extraction import Told, learn_from
+    from hearth.memory.facts.fact_store import NewFact
+    from hearth.types import OWNER
+
+    if (text is None) == (triple is None):
+        raise click.UsageError('say what: hearth memory add "my sister Ana lives in Porto", or --fact WHO WHAT VALUE')
+    if since and triple is None:
+        raise click.UsageError("--since goes with --fact; in a sentence, write it out")
+    with opened(invocation.home) as at:
+        key = f"added-{at.now:%Y%m%d-%H%M%S-%f}"
+        if triple is not None:
+            who, what, value = (" ".join(part.split()) for part in triple)
+            begins = moment(since, at) if since else None
+            new = NewFact(who, what, value, begins, reason="you added it")
+            learnt: Sequence[Fact] = (at.facts.add(new, at.now),)
+        else:
+            said = " ".join((text or "").split())
+            if not said:
+                raise errors.RequestError("there is nothing to remember; write a sentence")
+            EventMemory(at.store).remember(said, kind="remembered", at=at.now, label=OWNER, key=key)
+            learnt = learn_from(at.facts, Told(key, said, "remembered", at.now, OWNER), known_people(at))
+        if as_json:
+            print_json(
+                {"event": key if triple is None else None, "facts": [fact_json(fact, at.zone) for fact in learnt]}
+            )
+            return
+        if triple is None:
+            click.echo("Remembered.")
+        for fact in learnt:
+            click.echo(told_in_line(fact, at.zone))
+
+
+@memory.command(name="import")
+@click.argument("path", type=click.Path(path_type=Path, exists=True))
+@click.option(
+    "--as",
+    "kind",
+    type=click.Choice(["mail", "calendar", "notes", "whatsapp", "telegram", "lines", "photos"]),
+    help="What it is; found out by itself where it can be.",
+)
+@click.option("--facts", "with_facts", is_flag=True, help="Also propose the facts it states; each waits for your word.")
+@as_json
+@click.pass_obj
+def import_(invocation: Invocation, path: Path, kind: str | None, with_facts: bool, as_json: bool) -> int:
+    """Bring in mail (mbox, Maildir), calendars (.ics), notes, chat exports or photos' times and places.
+
+    The same import twice adds nothing. Stopped, what is done is kept, and the same command carries on. What cannot be
+    read is counted and named.
+    """
+    from hearth.memory.event_memory import EventMemory
+    from hearth.memory.facts.fact_extraction import Told, learn_from
+    from hearth.memory.transfer.import_sources import Source
+    from hearth.memory.transfer.importers import Report, detect, imported, size_bytes
+
+    with opened(invocation.home) as at:
+        source = Source(path, kind or detect(path), at.zone, at.settings.owner.country == "US")
+        known = known_people(at)
+        report, n_proposed = Report(), 0
+        with _bar(size_bytes(path)) as bar:
+            for batch in imported(source, EventMemory(at.store), at.store, report):
+                for event in batch if with_facts else ():
+                    told = Told(event.key, event.text, event.kind, event.at, event.label, event.person)
+                    n_proposed += len(learn_from(at.facts, told, known))
+                if bar is not None:
+                    bar.update(report.n_bytes - bar.pos)
+    if as_json:
+        counts = {"n_new": report.n_new, "n_known": report.n_known, "n_bad": report.n_bad, "n_proposed": n_proposed}
+        print_json({"kind": source.kind, **counts, "bad": report.bad})
+    else:
+        click.echo(f"{report.n_new} new, {report.n_known} known already ({source.kind}).")
+        if n_proposed:
+            click.echo(f"{n_proposed} facts proposed; `hearth memory proposed` lists them.")
+        for line in report.bad:
+            click.echo(f"  not read: {clean(line)}", err=True)
+        if report.n_bad > len(report.bad):
+            click.echo(f"  … and {report.n_bad - len(report.bad)} more", err=True)
+    return 6 if report.n_bad else 0
+
+
+# ── Looking ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@memory.command()
+@click.argument("query", nargs=-1, required=True)
+@click.option(
+    "--person", "people", multiple=True, metavar="NAME", help="Only what this person said or did; repeatable."
+)
+@click.option(
+    "--kind", "kinds", multiple=True, help="Only this kind: request, remembered, message, note, …; repeatable."
+)
+@click.option("--place", "places", multiple=True, help="Only what happened there; repeatable.")
+@click.option("--since", default="", metavar="WHEN", help='As in "last Tuesday" or 2026-03-01.')
+@click.option("--until", default="", metavar="WHEN", help="Up to and with that day.")
+@click.option("--limit", type=click.IntRange(1, 1000), default=10, show_default=True)
+@as_json
+@click.pass_obj
+def search(
+    invocation: Invocation,
+    query: tuple[str, ...],
+    people: tuple[str, ...],
+    kinds: tuple[str, ...],
+    places: tuple[str, ...],
+    since: str,
+    until: str,
+    limit: int,
+    as_json: bool,
+) -> int:
+    """Find what is held true and what happened, best first."""
+    from hearth.memory.event_memory import Filter
+
+    with opened(invocation.home) as at:
+        where = None
+        if people or kinds or places or since or until:
+            end = period(until, at)[1] if until else None
+            where = Filter(period(since, at)[0] if since else None, end, kinds, people, places)
+        hits = _recollection(at).search(" ".join(query), limit=limit, now=at.now, where=where)
+        if as_json:
+            print_json([{"id": h.id, "kind": h.kind, "at": h.at, "score": h.score, "text": h.text} for h in hits])
+            return 0 if hits else 4
+        for hit in hits:
+            when = f"{hit.at.astimezone(at.zone):%Y-%m-%d %H:%M}"
+            click.echo(f"{when}  {short(hit.kind, 10):<10}  {short(hit.text, width() - 30)}")
+            click.secho(f"{'':<18}{clean(hit.id)}", dim=True)
+        if not hits:
+            click.echo("I remember nothing about that.")
+    return 0 if hits else 4
+
+
+@memory.command()
+@click.argument("question", nargs=-1, required=True)
+@as_json
+@click.pass_obj
+def ask(invocation: Invocation, question: tuple[str, ...], as_json: bool) -> int:
+    """Answer QUESTION from memory, with who said it and when; or say that memory does not.
+
+    Every word of an answer was said, is held true, or is a date worked out from what was said. Nothing is changed.
+    """
+    asked = " ".join(question)
+    with opened(invocation.home) as at:
+        found = _recollection(at).answer(asked, now=at.now)
+        told = [(e.at.astimezone(at.zone), e.person or "you", e.text, e.id) for e in found.evidence if e.kind != "fact"]
+        fact = next((e.id for e in found.evidence if e.kind == "fact"), None)
+    is_known = found.kind != "unknown"
+    if as_json:
+        evidence = [{"id": id, "at": when, "person": who, "text": text} for when, who, text, id in told]
+        number = None if fact is None else int(fact.removeprefix("fact:"))
+        print_json(
+            {"kind": found.kind, "answer": found.text, "chance": found.chance, "fact": number, "evidence": evidence}
+        )
+        return 0 if is_known else 4
+    if found.kind == "listed":
+        for hit in found.evidence:
+            if hit.kind == "fact":
+                click.echo(clean(hit.text))
+    else:
+        click.echo(clean(found.text))
+    for when, who, text, _ in told:
+        click.secho(f"  {when:%Y-%m-%d %H:%M}  {short(who, 20)}: {short(text, width() - 44)}", dim=True)
+    return 0 if is_known else 4
+
+
+@memory.command()
+@as_json
+@click.pass_obj
+def stats(invocation: Invocation, as_json: bool) -> None:
+    """Count what is remembered and held true."""
+    with opened(invocation.home) as at:
+        kinds = {
+            row[0]: row[1] for row in at.store.query("SELECT kind, count(*) FROM event GROUP BY kind ORDER BY 2 DESC")
+        }
+        first, last = at.store.query("SELECT min(at_unix_s), max(at_unix_s) FROM event")[0]
+        n_waiting = at.store.query("SELECT count(*) FROM event WHERE is_embedded = 0")[0][0]
+        n_bytes = at.store.query("SELECT coalesce(sum(length(text)), 0) FROM event")[0][0]
+        facts = at.facts.counts()
+        document = {
+            "n_events": sum(kinds.values()),
+            "by_kind": kinds,
+            "first": None if first is None else dt.datetime.fromtimestamp(first, at.zone),
+            "last": None if last is None else dt.datetime.fromtimestamp(last, at.zone),
+            "n_characters": n_bytes,
+            "n_without_vector": n_waiting,
+            "facts": facts,
+        }
+        if as_json:
+            print_json(document)
+            return
+        click.echo(f"{sum(kinds.values())} events, {n_bytes} characters")
+        if first is not None:
+            click.echo(f"  from {document['first']:%Y-%m-%d} to {document['last']:%Y-%m-%d}")
+        for kind, n in kinds.items():
+            click.echo(f"  {short(kind, 20):<20}{n:>9}")
+        click.echo(f"{sum(facts.get(name, 0) for name in ('promoted', 'amended'))} facts held true")
+        for name, says in (("proposed", "wait for your word"), ("ended", "ended"), ("revoked", "revoked")):
+            if facts.get(name):
+                click.echo(f"  {facts[name]} {says}")
+
+
+# ── Giving ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@memory.command()
+@click.argument("id")
+@click.option(
+    "--to", "target", required=True, type=click.Path(path_type=Path, file_okay=False), help="The other's home."
+)
+@as_json
+@click.pass_obj
+def share(invocation: Invocation, id: str, target: Path, as_json: bool) -> None:
+    """Give one fact or event, by its ID, to another home on this device.
+
+    A copy: what it rests on stays here. There it is your word, not the owner's: a fact waits until it is confirmed.
+    """
+    from hearth.memory.event_memory import EventMemory, NewEvent
+    from hearth.memory.facts.fact_store import ME, NewFact
+    from hearth.storage.trace import parse_moment
+    from hearth.types import Label
+
+    if target.resolve() == invocation.home.resolve():
+        raise click.UsageError("that is this home; --to names another one")
+    with opened(invocation.home) as at, opened(target) as there:
+        name = " ".join(at.settings.owner.name.split()) or "another home"
+        label = Label(frozenset({f"shared:{name}"}), frozenset())
+        number = id.removeprefix("fact:")
+        if number.isdigit():
+            fact = standing(at.facts, int(number))
+            if not fact.is_believed:
+                raise errors.NotFound(f"fact {id} is {fact.status}; only what is held true is shared")
+            subject = name if fact.subject == ME else fact.subject
+            new = NewFact(
+                *(subject, fact.relation, fact.value, fact.since, fact.until, fact.confidence, label),
+                reason=f"{name} shared it",
+            )
+            shared = there.facts.add(new, there.now)
+            what = says(shared, at.zone)
+            document: dict[str, object] = {"fact": shared.id, "status": shared.status}
+        else:
+            said = event_told(at.store, id)
+            if said is None:
+                raise errors.NotFound(f"no event {id!r}; `hearth memory search` shows ids")
+            when = parse_moment(said[0])
+            event = NewEvent(f"shared:{id}", said[2], "shared", when, label, said[3] or name, said[4])
+            n = EventMemory(there.store).remember_all([event])
+            what, document = said[2], {"event": event.key, "status": "new" if n else "known"}
+    if as_json:
+        print_json({"to": str(target), **document})
+    else:
+        click.echo(f"Shared with {clean(str(target))}: {short(what, 80)}")
+
+
+def _recollection(at: Opened) -> Recollection:
+    from hearth import config
+    from hearth.memory.event_memory import EventMemory
+    from hearth.memory.search.answer_spans import WordReader
+    from hearth.memory.search.recollection import Recollection
+    from hearth.memory.search.time_mentions import times_named
+    from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+
+    country = at.settings.owner.country
+    encoder = MiniLMEncoder.open(config.cache_folder(os.environ))
+    events = EventMemory(at.store, encoder, lambda text, now: times_named(text, now, country))
+    return Recollection(events, at.facts, WordReader(config.cache_folder(os.environ)))
+
+
+@contextlib.contextmanager
+def _bar(n_bytes: int) -> Iterator[ProgressBar[int] | None]:
+    """A bar on standard error where a person waits for many bytes."""
+    if n_bytes < 1_000_000 or not sys.stderr.isatty():
+        yield None
+        return
+    with click.progressbar(length=n_bytes, label="Reading", file=sys.stderr) as bar:
+        yield bar

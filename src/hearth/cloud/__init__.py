@@ -1,1 +1,0 @@
-"""The service that teaches edges, merges what they learnt and keeps what tasks there are. Needs the extra `cloud`."""

@@ -1,0 +1,304 @@
+"""The main job: a demo home comes up, Hearth learns, real requests are worked through, a report is written.
+
+The home is a temporary folder that is removed afterwards unless it was asked to be kept; the owner's own home is never
+touched. Requests may come from anybody's file: a line that cannot be read is counted and named, none stops the run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import json
+import os
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import BinaryIO
+
+import click
+
+from hearth.agent import Agent
+from hearth.demo.demo_home import build_demo_home
+from hearth.demo.demo_report import outcome, write_report
+from hearth.errors import RequestError
+from hearth.guard.policy.approval import RefusingApprover, TerminalApprover, YesApprover
+from hearth.terminal import command_name, episode_lines, left, short, summary_lines
+from hearth.types import Episode
+from hearth_video.demo.demo_footage import add_video
+
+MAX_SHOWN = 30
+"""A run of more requests shows a progress bar instead of every episode; the report has them all."""
+MAX_LINE_BYTES = 1_000_000
+_ABOUT_FOOTAGE = ("how many people were in the hall yesterday evening", "who was in the hall yesterday evening")
+
+
+@dataclass(frozen=True, slots=True)
+class FileRequest:
+    """One request of a file, or the reason why the line holds none."""
+
+    id: str
+    text: str
+    fault: str = ""
+
+
+def run_demo(
+    *,
+    requests: Path | None,
+    limit: int | None,
+    report: Path | None,
+    keep: Path | None,
+    yes: bool,
+    as_json: bool,
+    footage: Path | None = None,
+) -> int:
+    """Run the demo and print what happens; see `hearth demo --help`.
+
+    Args:
+        footage: A recording of the owner's own, to be asked about beside the composed clip.
+    Returns:
+        Exit code: 0 when every request got an answer (a refusal is one), 1 when a step of one failed.
+    """
+    started = time.perf_counter()
+    now = dt.datetime.now().astimezone()
+    waiting = list(_numbered(requests, limit))
+    if not waiting:
+        raise RequestError(f"no request in {str(requests)!r}; expected one per line, as text or as a JSON object")
+    is_terminal = sys.stdin.isatty() and sys.stdout.isatty() and not as_json
+    approver = YesApprover() if yes else TerminalApprover() if is_terminal and requests is None else RefusingApprover()
+    report = (report or Path(f"hearth-report-{now:%Y%m%d-%H%M%S}.html")).absolute()
+    _check_writable(report)
+    with ExitStack() as stack:
+        home = keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hearth-demo-")))
+        _say(f"Demo home in {home}", as_json)
+        build_demo_home(home, now)
+        if as_json:  # a tool may print; standard output is for the document
+            stack.enter_context(contextlib.redirect_stdout(sys.stderr))
+        agent = Agent.open(home, approver, environ=os.environ)
+        stack.callback(agent.close)
+        _learn(agent, as_json)
+        is_video_wanted = footage is not None or (requests is None and limit is None)
+        said = "none" if not is_video_wanted else _film(agent, home, now, footage, waiting, as_json)
+        episodes: list[Episode] = []
+        waited_s = 0.0
+        try:
+            _work(agent, waiting, episodes, as_json)
+            if is_terminal and requests is None:
+                waited_s = _ask_person(agent, episodes)
+        except KeyboardInterrupt:
+            _say("\nStopped; the report holds what was done so far.", as_json)
+        meta = {
+            "home": str(home),
+            "requests": str(requests or "the shipped dozen"),
+            "started": now,
+            "wall_s": time.perf_counter() - started - waited_s,
+            "n_demonstrations": agent.n_demonstrations,
+            "n_tools": len(agent.tools.by_name),
+            "video": said,
+        }
+        specs = agent.tools.specs
+    write_report(report, episodes, specs, meta)
+    code = _finish(episodes, report, time.perf_counter() - started - waited_s, as_json)
+    if is_terminal and requests is None:
+        click.echo(f"Next:   {command_name()} init   makes a home of your own")
+    return code
+
+
+# ── Requests ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def read_requests(path: Path) -> Iterator[FileRequest]:
+    """Requests of a file: JSONL with `user_request` (or `request`, `text`, `instruction`), or one request per line.
+
+    Raises:
+        RequestError: The file cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            for number, (raw, n_bytes) in enumerate(_lines(file), 1):
+                if raw.strip():
+                    yield _request(raw, n_bytes, f"{path.name}:{number}")
+    except OSError as error:
+        raise RequestError(f"cannot read the requests in {str(path)!r}: {error.strerror}") from None
+
+
+def _lines(file: BinaryIO) -> Iterator[tuple[bytes, int]]:
+    """Each line, cut a little beyond `MAX_LINE_BYTES`, and how long it is: a file may be one line of gigabytes."""
+    while raw := file.readline(MAX_LINE_BYTES + 1):
+        n_bytes = len(raw)
+        rest = raw
+        while len(rest) > MAX_LINE_BYTES and not rest.endswith(b"\n"):
+            rest = file.readline(MAX_LINE_BYTES + 1)
+            n_bytes += len(rest)
+        yield raw, n_bytes
+
+
+def _request(raw: bytes, n_bytes: int, place: str) -> FileRequest:
+    if n_bytes > MAX_LINE_BYTES:
+        return FileRequest(place, "", f"the line has {n_bytes} bytes; at most {MAX_LINE_BYTES} are read")
+    try:
+        text = raw.decode("utf-8-sig").strip()
+    except UnicodeDecodeError as error:
+        return FileRequest(place, "", f"not UTF-8 text at byte {error.start}; save the file as UTF-8")
+    if text in ("[", "]") or text.startswith("[{"):
+        return FileRequest(place, "", "part of a JSON array; write one JSON object per line, without brackets around")
+    if not text.startswith("{"):
+        return FileRequest(place, text)
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        return FileRequest(place, "", f"not JSON: {error}; write one object per line, the whole of it on that line")
+    for key in ("user_request", "request", "text", "instruction"):
+        if isinstance(data.get(key), str):
+            return FileRequest(str(data.get("id") or place), data[key])
+    return FileRequest(
+        place, "", f"no 'user_request' in it; it has {', '.join(map(repr, list(data)[:5])) or 'nothing'}"
+    )
+
+
+def _numbered(path: Path | None, limit: int | None) -> Iterator[FileRequest]:
+    source = read_requests(path) if path else _shipped("requests.jsonl")
+    for number, request in enumerate(source):
+        if limit is not None and number >= limit:
+            return
+        yield request
+
+
+def _shipped(name: str) -> Iterator[FileRequest]:
+    lines = (files("hearth.demo") / "data" / name).read_bytes().splitlines()
+    return (_request(line, len(line), "shipped") for line in lines)
+
+
+# ── Working ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _learn(agent: Agent, quiet: bool) -> None:
+    if not agent.n_to_learn:
+        return
+    label = f"Learning {agent.n_to_learn} demonstrations"
+    with click.progressbar(
+        agent.learn_shipped(), length=agent.n_to_learn, label=label, file=sys.stderr if quiet else sys.stdout
+    ) as bar:
+        for _ in bar:
+            pass
+
+
+def _film(
+    agent: Agent, home: Path, now: dt.datetime, footage: Path | None, waiting: list[FileRequest], quiet: bool
+) -> str:
+    """Give the home its video, and add the requests about it; says what there is."""
+    _say("Composing a minute of home video", quiet)
+    said, has_video = add_video(agent, home / "recordings", now, footage)
+    _say(said, quiet)
+    if has_video:
+        waiting += _shipped("requests_video.jsonl")
+        if footage is not None:
+            waiting += [FileRequest(f"v-{4 + k}", text) for k, text in enumerate(_ABOUT_FOOTAGE)]
+    return said
+
+
+def _work(agent: Agent, waiting: list[FileRequest], episodes: list[Episode], as_json: bool) -> None:
+    """Run every request in order; `episodes` grows as they end, so that Ctrl-C loses none."""
+    if len(waiting) > MAX_SHOWN or as_json:
+        out = sys.stderr if as_json else sys.stdout
+        with click.progressbar(waiting, label=f"Working through {len(waiting)} requests", file=out) as bar:
+            for request in bar:
+                episodes.append(_run(agent, request))
+        return
+    for number, request in enumerate(waiting, 1):
+        click.echo()
+        click.secho(f"{number}/{len(waiting)}  {short(request.text or request.fault)}", bold=True)
+        episodes.append(_run(agent, request))
+        click.echo("\n".join(episode_lines(episodes[-1], agent.tools.specs)))
+
+
+def _run(agent: Agent, request: FileRequest) -> Episode:
+    if request.fault:
+        return agent.refuse(agent.request("", id=request.id), f"{request.id}: {request.fault}")
+    return agent.run(agent.request(request.text, id=request.id))
+
+
+def _ask_person(agent: Agent, episodes: list[Episode]) -> float:
+    """Work through what the person types, until an empty line. Returns the seconds spent waiting for it."""
+    click.echo()
+    click.secho("Your turn: ask this demo home for something. An empty line ends.", bold=True)
+    waited_s, text = _typed("› ")
+    while text:
+        episodes.append(agent.run(agent.request(text)))
+        click.echo("\n".join(episode_lines(episodes[-1], agent.tools.specs)))
+        refusal = episodes[-1].refusal
+        is_question = refusal is not None and refusal.kind == "needs"
+        spent_s, more = _typed("  › " if is_question else "› ")
+        waited_s += spent_s
+        text = f"{text} {more}" if is_question and more else more
+    return waited_s
+
+
+def _typed(prompt: str) -> tuple[float, str]:
+    started = time.perf_counter()
+    try:
+        text = input(prompt).strip()
+    except EOFError:
+        text = ""
+        click.echo()
+    return time.perf_counter() - started, text
+
+
+# ── Ending ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _finish(episodes: list[Episode], report: Path, wall_s: float, as_json: bool) -> int:
+    counts = Counter(episode.answer.status for episode in episodes)
+    reasons = Counter(
+        outcome(episode).split("; offered ")[0]
+        for episode in episodes
+        if episode.answer.status not in ("done", "partly")
+    )
+    if as_json:
+        document: Mapping[str, object] = {
+            "n": len(episodes),
+            "by_status": dict(counts),
+            "by_reason": dict(reasons.most_common()),
+            "bytes_left": sum(d.n_bytes for e in episodes for d in e.disclosures),
+            "wall_s": round(wall_s, 3),
+            "report": str(report),
+        }
+        click.echo(json.dumps(document, indent=2))
+    else:
+        click.echo()
+        if 1 < len(episodes) <= MAX_SHOWN:
+            click.echo("\n".join(_table(episodes)) + "\n")
+        click.echo("\n".join(summary_lines(episodes)))
+        if reasons:
+            click.echo("  why not:")
+            click.echo("\n".join(f"  {count:>9}   {reason}" for reason, count in reasons.most_common(12)))
+        click.echo(f"  whole run: {wall_s:.1f} s")
+        click.echo(f"\nReport: {report}")
+    return 1 if counts["failed"] else 0
+
+
+def _table(episodes: list[Episode]) -> list[str]:
+    lines = [f"  {'request':<52} {'status':<8} {'steps':>5} {'ms':>6}  left"]
+    for episode in episodes:
+        n_steps = len(episode.plan.steps) if episode.plan else 0
+        gone = left(episode) if episode.disclosures else "nothing"
+        lines.append(
+            f"  {short(episode.request.text, 52):<52} {episode.answer.status:<8} {n_steps:>5} "
+            f"{episode.duration_ms:>6.0f}  {gone}"
+        )
+    return lines
+
+
+def _say(text: str, quiet: bool) -> None:
+    click.echo(text, err=quiet)
+
+
+def _check_writable(path: Path) -> None:
+    """Find out before the work, not after it, that the report cannot be written."""
+    if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+        raise RequestError(f"cannot write the report to {str(path)!r}; choose another place with --report")

@@ -1,0 +1,230 @@
+"""A question of general knowledge, asked of the cloud and joined with what this device knows: the tool `ask_cloud`.
+
+Only where this home joined a cloud and the owner lets it answer (`[edge] answers`). What leaves is the question alone:
+without what tells of health or conviction (`leaving.outgoing`), then masked as all that goes to the cloud, with the
+names that facts hold. Facts, contacts and calendar are looked at on the device.
+
+Covered: a question that is about the owner's own health (it stays here), a cloud that is away (what is known here is
+said), stand-ins in the answer (put back), one that names a stand-in nobody gave it (not used).
+Not covered: what a question tells by being asked; facts of taste that the owner's own question names.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hearth import config
+from hearth.config import Settings
+from hearth.edge import enrolment
+from hearth.edge.answers import personalise
+from hearth.edge.answers.personalise import Eater, Private
+from hearth.edge.answers.redaction import outgoing, stated
+from hearth.errors import HearthError, LinkError, ToolError
+from hearth.formats import edge_protocol
+from hearth.formats.tool_signature import FunctionTool, tool
+from hearth.guard.deidentify.contact_names import OwnerNames, OwnName, gathered
+from hearth.guard.deidentify.masker import Masker, UnknownStandInError
+from hearth.guard.deidentify.name_tagging import shipped_tag
+from hearth.memory.facts.fact_store import ME, FactStore
+from hearth.memory.facts.relations import KIN
+from hearth.protocols import CallContext
+from hearth.storage.database import Store
+from hearth.tools.pim.calendar import find_events
+from hearth.tools.pim.person_lookup import entities
+
+ASK_CLOUD = "ask_cloud"
+HEALTH = frozenset({"allergic to", "health", "diet", "avoids"})
+"""Relations whose values never leave, in whatever form."""
+_NAMES: Mapping[str, str] = {
+    "lives in": "place",
+    "from": "place",
+    "works at": "organisation",
+    "studies at": "organisation",
+    "name": "person",
+    "called": "person",
+    "phone": "phone",
+    "email": "email",
+    "address": "address",
+    "partner": "person",
+    "spouse": "person",
+}
+"""Relations whose values are names, with the kind they are masked as."""
+_SOON = re.compile(r"\b(?:tonight|now|quick\w*|today|this (?:morning|afternoon|evening)|before)\b", re.IGNORECASE)
+MAX_QUESTION_CHARS = 4_000
+_EVENING = dt.timedelta(hours=8)
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """One thing an answer rests on."""
+
+    source: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class JoinedAnswer:
+    """What the cloud said, joined with what is known here."""
+
+    text: str
+    asked: str
+    """What left the device, as it was sent; empty: nothing."""
+    rests_on: list[Rest] = field(default_factory=list)
+    """Which part came from where."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Home:
+    store: Store
+    path: Path
+    settings: Settings
+    environ: Mapping[str, str]
+
+
+def answering_tool(store: Store, home: Path, settings: Settings, environ: Mapping[str, str]) -> FunctionTool | None:
+    """The tool of a home that joined a cloud and lets it answer; None of any other."""
+    if not settings.edge.answers or enrolment.joined(store, home) is None:
+        return None
+    at = _Home(store, home, settings, environ)
+
+    @tool(source="teacher", domain="knowledge", answer="{text}", answer_none="Nothing is known of that.", timeout_s=60)
+    def ask_cloud(question: str, call: CallContext) -> JoinedAnswer:
+        """Answer a question of general knowledge, or propose things: dishes, places, films, gifts.
+
+        Args:
+            question: The question, as it was said.
+        """
+        return answer(question, call, at)
+
+    return ask_cloud
+
+
+def answer(question: str, call: CallContext, at: _Home) -> JoinedAnswer:
+    """Ask the cloud and join what it says. Raises: ToolError: Nothing may leave, or nothing is known."""
+    question = question[:MAX_QUESTION_CHARS]
+    facts = [(fact.subject, fact.relation, fact.value) for fact in FactStore(at.store).believed()]
+    facts += [fact for fact in stated(question) if fact not in facts]
+    hidden = [value for _, relation, value in facts if relation in HEALTH]
+    private = _private(question, facts, call)
+    sent = outgoing(question, hidden)
+    if not sent:
+        reason = "the question itself tells of somebody's health or conviction, so it was not sent"
+        return _local(reason, private, question)
+    try:
+        given, asked = _asked(sent, call, at)
+    except LinkError as error:
+        return _local(f"the cloud was not asked: {error}", private, question)
+    fused = personalise.fuse(given, private, question)
+    rests = [Rest("cloud", personalise.said_of_cloud(fused, given.teacher))]
+    if mine := personalise.said_of_facts(fused):
+        rests.append(Rest("your facts", mine))
+    text = personalise.answer_text(fused) or "The cloud knows nothing of that."
+    where = "; ".join([f"From the cloud{f' ({given.teacher})' if given.teacher else ''}", *([mine] if mine else [])])
+    return JoinedAnswer(f"{text}\n{where}.", asked, rests)
+
+
+def _asked(question: str, call: CallContext, at: _Home) -> tuple[edge_protocol.AnswerGiven, str]:
+    """What the cloud says, in the owner's own names, and what was sent. Raises: LinkError."""
+    from hearth.edge.cloud_teacher import open_link  # needed by few requests
+
+    link = open_link(at.store, at.path, at.settings, call.egress)
+    if link is None:
+        raise LinkError("this home has left its cloud", code="closed")
+    masked = _masker(call, at).mask(question)
+    with link:
+        given = link.answer(edge_protocol.AnswerAsked(id=secrets.token_hex(12), question=masked.text), masked.values)
+    try:
+        items = tuple(
+            item.model_copy(
+                update={
+                    "name": masked.restore(item.name, link.host),
+                    "text": masked.restore(item.text, link.host),
+                    "tags": tuple(masked.restore(tag, link.host) for tag in item.tags),
+                }
+            )
+            for item in given.items
+        )
+        text = masked.restore(given.text, link.host)
+    except UnknownStandInError as error:
+        raise LinkError(str(error), code="shape") from None
+    return given.model_copy(update={"text": text, "items": items}), masked.text
+
+
+def _masker(call: CallContext, at: _Home) -> Masker:
+    """The owner's mask, with the names that facts hold beside those of contacts and calendar."""
+    settings = at.settings
+    held = FactStore(at.store).believed()
+    names = [OwnName(fact.subject, "person") for fact in held if fact.subject != ME]
+    names += [OwnName(fact.value, _NAMES[fact.relation]) for fact in held if fact.relation in _NAMES]
+    names += [OwnName(fact.value, "person") for fact in held if fact.relation in KIN.values()]
+    return Masker(
+        settings.mask.kinds,
+        names=OwnerNames((*gathered(call.workspace, settings), *names), settings.mask.keep),
+        tag=shipped_tag(config.cache_folder(at.environ)),
+        country=settings.owner.country,
+        keep=settings.mask.keep,
+    )
+
+
+def _local(reason: str, private: Private, question: str) -> JoinedAnswer:
+    """What is known here, where nothing was asked. Raises: ToolError: That is nothing."""
+    known = _known(private)
+    if not known:
+        raise ToolError(f"{reason}; nothing here answers {question.strip()[:100]!r} either")
+    said = "; ".join(known)
+    text = f"I can't propose anything now: {reason}. What is known here: {said}."
+    return JoinedAnswer(text, "", [Rest("your facts", f"from your facts: {said}")])
+
+
+def _known(private: Private) -> list[str]:
+    return [line for who in private.eaters for line in _lines(who)] + (
+        [f"you have {private.free_minutes} minutes before {private.until}"] if private.free_minutes is not None else []
+    )
+
+
+def _lines(who: Eater) -> list[str]:
+    found = [f"{who.being} allergic to {one}" for one in who.allergies]
+    found += [f"{who.being} {one}" for one in (*who.conditions, *who.diets)]
+    found += [f"{who.does('avoid')} {one}" for one in who.avoids]
+    found += [f"{who.does('like')} {one}" for one in who.likes]
+    return found + [f"{who.does('dislike')} {one}" for one in who.dislikes]
+
+
+# ── What is known here ────────────────────────────────────────────────────────────────────────────────────
+
+
+def _private(question: str, facts: list[tuple[str, str, str]], call: CallContext) -> Private:
+    people = [one for one in entities(call.workspace) if one.kind == "person"]
+    names = [one.name for one in people]
+    called = [one.name for one in people if any(_is_word(alias, question) for alias in one.aliases)]
+    place = next((value for who, relation, value in facts if who == ME and relation == "lives in"), "")
+    free_minutes, until = _free(question, call)
+    return Private(
+        personalise.eaters_for(" ".join((question, *called)), facts, names),
+        place.split(",")[0].strip(),
+        free_minutes,
+        until,
+    )
+
+
+def _is_word(alias: str, question: str) -> bool:
+    return re.search(rf"\b{re.escape(alias)}\b", question, re.IGNORECASE) is not None
+
+
+def _free(question: str, call: CallContext) -> tuple[int | None, str]:
+    """Minutes until the next thing in the calendar, where the question is about now; and what that is."""
+    if not _SOON.search(question):
+        return None, ""
+    try:
+        coming = find_events(call, start=call.now, end=call.now + _EVENING)
+    except HearthError:  # an answer without the calendar is still an answer
+        return None, ""
+    for event in coming:
+        if event.start > call.now:
+            return int((event.start - call.now).total_seconds() // 60), f"“{event.title}”"
+    return None, ""

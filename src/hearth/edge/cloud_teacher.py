@@ -1,0 +1,340 @@
+"""The cloud as a teacher: it reads a masked request and tools' descriptions, and says a plan, which is checked here.
+
+`CloudTeacher` plans while the owner waits (the last one the cascade asks) and labels requests for learning. Away for a
+day, it costs nobody more than one failed attempt now and then; what nobody could plan meanwhile waits in the outbox,
+and what the cloud says to it later is found by the next `hearth learn`.
+
+Covered: plans with unknown tools, unknown or ill-typed arguments, cycles, too many steps, stand-ins that were never
+given out, answers about another question; values of the owner's that a plan leaves open are filled here, from the
+owner's own words. A plan that passes is ruled on by the guard as any other: where it sends something must come from
+the owner. Not covered: a runnable plan that is not what the owner meant; names of tools and options of their
+parameters leave as they are; how much is asked and when.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from hearth import config
+from hearth.config import Settings
+from hearth.edge import enrolment, outbox
+from hearth.edge.answers.answer_cache import Answered
+from hearth.edge.cloud_link import Link
+from hearth.errors import ConfigError, LinkError, PlanError, PlannerError, WireError
+from hearth.formats import edge_protocol
+from hearth.formats.plan_json import plan_from_json, tool_to_json
+from hearth.formats.plan_validation import check_plan
+from hearth.guard.deidentify.masked_llm import OwnersMask
+from hearth.guard.deidentify.masker import Masked, Masker
+from hearth.guard.deidentify.name_tagging import shipped_tag
+from hearth.planning.arguments.schema_filler import Filler
+from hearth.planning.dialogue.clarification import question_about
+from hearth.planning.learned_planner import Filling
+from hearth.protocols import Egress, Workspace
+from hearth.storage.database import Store
+from hearth.types import Argument, Context, Plan, Refusal, Request, Step, ToolSpec
+
+_FIRST_REST_S = 15.0
+_LONGEST_REST_S = 900.0
+"""After a failure the cloud is not asked for so long, doubled with each: the owner does not wait for nothing."""
+_N_FAILURES = 3
+"""After so many failures in a row nothing more is labelled."""
+_MAX_SAID = 500
+_MAX_UNSERVED = 8
+_COMES_BACK = ("away", "busy", "rate")
+"""Faults that pass by themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    asked: edge_protocol.PlanAsked
+    """With the tools by their hash."""
+    tools: tuple[dict[str, Any], ...]
+    masked: Masked
+
+
+class CloudTeacher:
+    """A `protocols.Teacher` and a `protocols.Planner`. Close it to give connections back."""
+
+    def __init__(
+        self,
+        link: Link,
+        mask: OwnersMask | Masker,
+        *,
+        store: Store | None = None,
+        filling: Filling | None = None,
+        context: Context | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Nothing is asked yet.
+
+        Args:
+            store: Where questions wait that nobody could answer, and what was said to earlier ones (`answered`); None
+                keeps neither.
+            filling: Finds values that a plan leaves open; without one they are asked for.
+            context: What `filling` may know when requests are labelled.
+            clock: Seconds from any origin; replaced in tests.
+        """
+        self.name = f"cloud:{link.host}"
+        self.n_tokens = 0
+        """Of the last answer and its question, as the cloud counted them."""
+        self._link = link
+        self._mask = mask
+        self._store = store
+        self._answered = Answered(store, link.host) if store is not None else None
+        self._filling = filling
+        self._context = context or Context()
+        self._clock = clock
+        self._rests_until_s = 0.0
+        self._n_failures = 0
+        self._fault = ""
+        self._knows_tools = True
+
+    def close(self) -> None:
+        """Give connections back."""
+        self._link.close()
+
+    # ── The two seams ─────────────────────────────────────────────────────────────────────────────────────
+
+    def plan(self, request: Request, context: Context, tools: Mapping[str, ToolSpec]) -> Plan | Refusal:
+        """The cloud's plan in the owner's own values, checked; or its refusal.
+
+        Raises:
+            PlannerError: Not reached, or its answer cannot be used; where the cloud is only away, the question waits.
+        """
+        question = self._question(request, tools)
+        if (known := self._said_before(question)) is not None:
+            return self._read(known, question, request, context, tools)
+        if (left_s := self._rests_until_s - self._clock()) > 0:
+            self._keep(question)
+            raise PlannerError(f"{self.name!r} is not asked for another {left_s:.0f} s: {self._fault}")
+        try:
+            given = self._asked(question)
+        except LinkError as error:
+            if error.code in _COMES_BACK:
+                self._keep(question)
+            raise PlannerError(f"{self.name!r} has no answer: {error}") from None
+        return self._read(given, question, request, context, tools)
+
+    def label(self, requests: Iterable[Request], tools: Mapping[str, ToolSpec]) -> Iterator[Plan | Refusal]:
+        """See `protocols.Teacher`. What the cloud said to a question that had waited is taken first."""
+        for request in requests:
+            question: _Question | None = None
+            try:
+                question = self._question(request, tools)
+                given = self._said_later(question) or self._said_before(question)
+                if given is None and self._n_failures >= _N_FAILURES:
+                    yield Refusal("unreadable", f"{self.name!r} was not asked any more: {self._fault}")
+                    continue
+                answer = self._read(given or self._asked(question), question, request, self._context, tools)
+            except LinkError as error:
+                if question is not None and error.code in _COMES_BACK:
+                    self._keep(question)
+                yield Refusal("unreadable", f"{self.name!r} has no answer: {error}")
+                continue
+            except PlannerError as error:
+                answer = Refusal("unreadable", str(error), planner=self.name)
+            yield answer
+
+    # ── Asking ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _question(self, request: Request, tools: Mapping[str, ToolSpec]) -> _Question:
+        """Masked; asked again in the same words at the same time, it is the same question, with the same id."""
+        if not request.text.strip():
+            raise PlannerError("there is nothing to ask the cloud: the request is empty")
+        nodes: list[dict[str, Any]] = [
+            dict(tool_to_json(spec)) for spec in list(tools.values())[: edge_protocol.MAX_TOOLS]
+        ]
+        texts = [text for node in nodes for text in (node["desc"], *(p["desc"] for p in node["parameters"]))]
+        masked = self._mask.masker().mask(request.text, *texts, told=[False, *(True for _ in texts)])
+        rest = iter(masked.texts[1:])
+        for node in nodes:
+            node["desc"] = next(rest)
+            for parameter in node["parameters"]:
+                parameter["desc"] = next(rest)
+        text, now, digest = masked.texts[0][:4_000], request.now, edge_protocol.tools_hash(nodes)
+        id = hashlib.sha256("\n".join((text, now.isoformat(), digest)).encode(errors="surrogatepass")).hexdigest()
+        try:
+            asked = edge_protocol.PlanAsked(id=f"q-{id[:40]}", request=text, now=now, tools=(), tools_sha256=digest)
+        except ValueError:
+            raise PlannerError(
+                "the request cannot be put to the cloud: it is no text, or its time has no zone"
+            ) from None
+        return _Question(asked, tuple(nodes), masked)
+
+    def _asked(self, question: _Question) -> edge_protocol.PlanGiven:
+        """Raises: LinkError: After it, the cloud rests."""
+        try:
+            try:
+                if not self._knows_tools:
+                    raise LinkError("the tools go along", code="tools", status=409)
+                given = self._link.plan(question.asked, question.masked.values)
+            except LinkError as error:
+                if error.code not in ("tools", "shape"):
+                    raise
+                given = self._link.plan(_whole(question), question.masked.values)
+                self._knows_tools = error.code == "tools"  # one that cannot read the hash is sent them each time
+        except LinkError as error:
+            self._n_failures += 1
+            self._fault = str(error)
+            rest_s = min(_LONGEST_REST_S, _FIRST_REST_S * 2.0 ** min(self._n_failures - 1, 10))
+            self._rests_until_s = self._clock() + max(rest_s, error.retry_after_s or 0.0)
+            raise
+        self._n_failures, self._rests_until_s = 0, 0.0
+        self.n_tokens = given.n_tokens
+        return given
+
+    def _said_before(self, question: _Question) -> edge_protocol.PlanGiven | None:
+        """What the cloud said to the same masked form."""
+        found = self._answered.find(question.asked, question.asked.now) if self._answered is not None else None
+        if found is not None:
+            self.n_tokens = 0
+        return found
+
+    def _remember(self, question: _Question, given: edge_protocol.PlanGiven) -> None:
+        """Keep an answer that could be used, for the next question of the same form."""
+        if self._answered is not None:
+            self._answered.keep(question.asked, given, question.asked.now)
+
+    def _keep(self, question: _Question) -> None:
+        """Let the question wait in the outbox."""
+        if self._store is not None:
+            body = _whole(question).model_dump_json().encode()
+            with self._store.transaction() as cursor:
+                now = question.asked.now
+                outbox.put(cursor, "question", question.asked.id, body, now, question.masked.values)
+
+    def _said_later(self, question: _Question) -> edge_protocol.PlanGiven | None:
+        """What the cloud said to it while it waited. Raises: PlannerError: That cannot be read."""
+        if self._store is None:
+            return None
+        found = outbox.Outbox(self._store, lambda: question.asked.now).answer_to(question.asked.id)
+        try:
+            return edge_protocol.read(edge_protocol.PlanGiven, found) if found is not None else None
+        except WireError as error:
+            raise PlannerError(str(error)) from None
+
+    # ── Reading the answer ────────────────────────────────────────────────────────────────────────────────
+
+    def _read(
+        self,
+        given: edge_protocol.PlanGiven,
+        question: _Question,
+        request: Request,
+        context: Context,
+        tools: Mapping[str, ToolSpec],
+    ) -> Plan | Refusal:
+        """Raises: PlannerError: It cannot be used."""
+        if given.plan is None:
+            if given.refusal is None:
+                raise PlannerError(f"{self.name!r} answered with neither a plan nor a refusal")
+            said = given.refusal
+            known = {f"{spec.name}.{p.name}" for spec in tools.values() for p in spec.parameters}
+            missing = tuple(name for name in said.missing if name in known)
+            reason = " ".join(said.reason.split())[:_MAX_SAID] or "the cloud knows no plan for it"
+            refusal = question.masked.unmask_answer(Refusal(said.kind, reason, missing, planner=self.name))
+            assert isinstance(refusal, Refusal)
+            self._remember(question, given)
+            return refusal
+        try:
+            plan = plan_from_json(given.plan)
+            steps = tuple(Step(step.tool, step.arguments, step.after, step.text[:_MAX_SAID]) for step in plan.steps)
+            bare = Plan(steps, given.confidence, self.name, unserved=plan.unserved[:_MAX_UNSERVED])
+            restored = question.masked.unmask_answer(bare)
+            assert isinstance(restored, Plan)
+            whole = self._completed(restored, request, context, tools)
+            checked = whole if isinstance(whole, Refusal) else check_plan(whole, tools)
+            self._remember(question, given)
+            return checked
+        except PlanError as error:
+            raise PlannerError(f"the plan of {self.name!r} cannot be used: {error}") from None
+
+    def _completed(
+        self, plan: Plan, request: Request, context: Context, tools: Mapping[str, ToolSpec]
+    ) -> Plan | Refusal:
+        """With the required values it leaves open, from the owner's words; a question where they do not say them."""
+        specs = [tools.get(step.tool) for step in plan.steps]
+        known = [spec for spec in specs if spec is not None]
+        open_ = [(k, p.name) for k, spec in enumerate(specs) if spec for p in spec.parameters if _is_open(plan, k, p)]
+        if not open_ or len(known) < len(specs):
+            return plan
+        filled = self._filling.fill(request.text, known, request.now, context) if self._filling is not None else []
+        steps = list(plan.steps)
+        missing: list[tuple[str, str]] = []
+        for k, name in open_:
+            found: Mapping[str, Argument] = filled[k].arguments if filled else {}
+            if name in found:
+                steps[k] = replace(steps[k], arguments={**steps[k].arguments, name: found[name]})
+            else:
+                missing.append((steps[k].tool, name))
+        if missing:
+            names = tuple(dict.fromkeys(f"{tool}.{name}" for tool, name in missing))
+            return Refusal("needs", question_about(missing, tools), names, planner=self.name)
+        return replace(plan, steps=tuple(steps))
+
+
+def _is_open(plan: Plan, k: int, parameter: Any) -> bool:
+    return parameter.is_required and parameter.name not in plan.steps[k].arguments
+
+
+def _whole(question: _Question) -> edge_protocol.PlanAsked:
+    return question.asked.model_copy(update={"tools": question.tools, "tools_sha256": None})
+
+
+def open_link(store: Store, home: Path, settings: Settings, egress: Egress) -> Link | None:
+    """The way to the cloud this home joined; None where it joined none."""
+    joined = enrolment.joined(store, home)
+    if joined is None:
+        return None
+    kept = enrolment.kept_token(store, home)
+
+    def token() -> str:
+        """Never the token of another cloud that was joined while this way was open."""
+        now = enrolment.joined(store, home)
+        if now is None or (now.url, now.public_key) != (joined.url, joined.public_key):
+            raise ConfigError(f"this home left {joined.url} meanwhile; nothing was sent; start this command anew")
+        return kept()
+
+    return Link(joined.url, egress, token, joined.instance, timeout_s=settings.edge.timeout_s)
+
+
+def owners_mask(workspace: Workspace, settings: Settings, environ: Mapping[str, str]) -> OwnersMask:
+    """What masks everything that goes to the cloud."""
+    return OwnersMask(workspace, settings, settings.mask.kinds, tag=shipped_tag(config.cache_folder(environ)))
+
+
+def open_teacher(
+    store: Store,
+    home: Path,
+    settings: Settings,
+    egress: Egress,
+    workspace: Workspace,
+    environ: Mapping[str, str],
+    context: Context | None = None,
+) -> CloudTeacher | None:
+    """The cloud this home joined as its teacher; None where it joined none, or where the owner lets it not teach."""
+    link = open_link(store, home, settings, egress) if settings.edge.teaches else None
+    if link is None:
+        return None
+    filler = _LateFiller(config.cache_folder(environ))
+    mask = owners_mask(workspace, settings, environ)
+    return CloudTeacher(link, mask, store=store, filling=filler, context=context)
+
+
+class _LateFiller:
+    """A `Filler` that is opened when it is first needed: most starts ask the cloud nothing."""
+
+    def __init__(self, cache: Path) -> None:
+        self._cache = cache
+        self._filler: Filler | None = None
+
+    def fill(self, text: str, steps: Sequence[ToolSpec], now: dt.datetime | None, context: Context) -> Sequence[Any]:
+        if self._filler is None:
+            self._filler = Filler.open(self._cache)
+        return self._filler.fill(text, steps, now, context)

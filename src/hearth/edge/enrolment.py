@@ -1,0 +1,315 @@
+"""Which cloud this device joined, with what identity, and the token that proves it.
+
+The address, the service's key and this device's name for itself stand in the database (`edge_link`); the token stands
+alone in the file `edge/token` of the home, which only the owner can read, and in no setting, log, message or ledger.
+The database says of which token it speaks (a keyed hash): one of another cloud is never sent to this one. The key is
+the one shown and agreed to when joining: a service with another one is not believed later.
+
+Covered: an address that anybody on the way could read; a token file that others can read; a kill while joining (either
+cloud is joined, with its own token); a home that was copied to another machine or folder, which gets a name of its own,
+so that the service notices two agents with one identity.
+Not covered: a clone of a whole machine, folder and all (both have one name); who stands behind the key at the first
+time (compare its fingerprint with what the service's keeper says); backups hold the token, encrypted.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import contextlib
+import datetime as dt
+import hashlib
+import hmac
+import os
+import secrets
+import stat
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+
+from hearth.atomic_files import sync_folder
+from hearth.errors import ConfigError, StoreFullError, WireError
+from hearth.guard.egress.address_policy import as_address, is_local_name, is_public
+from hearth.storage.database import Store
+
+MAX_TOKEN_CHARACTERS = 4096
+_MACHINE_FILE = Path("/etc/machine-id")
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """The cloud this device joined."""
+
+    url: str
+    """Without a slash at its end."""
+    server: str
+    """What it calls itself."""
+    public_key: str
+    """Ed25519, base64 of 32 bytes."""
+    instance: str
+    """This device's own name there, drawn at random."""
+    joined_at: str
+    heard_at: str = ""
+    """When it last answered well, by this device's clock; empty: not since joining."""
+    fault: str = ""
+    """What was wrong the last time; empty: nothing."""
+
+    @property
+    def host(self) -> str:
+        return httpx.URL(self.url).host
+
+
+def checked_url(text: str) -> str:
+    """An address of a service as it is kept.
+
+    Raises:
+        ConfigError: No address, or one that anybody on the way could read: https only, but for this machine and house.
+    """
+    try:
+        url = httpx.URL(text.strip())
+        host, port = url.host, url.port
+    except (httpx.InvalidURL, TypeError, ValueError):
+        url, host, port = httpx.URL(""), "", None
+    if url.scheme not in ("http", "https") or not host or not 0 < (port or 443) < 65536:
+        raise ConfigError(f"{text!r} is no address of a service; write one such as 'https://hearth.example.org'")
+    if url.userinfo or url.query or url.fragment:
+        raise ConfigError(f"{text!r} holds more than an address; leave out what is before @ or behind ? and #")
+    private = is_local_name(host) and not is_public(host)
+    if url.scheme == "http" and not private:
+        raise ConfigError(
+            f"plain http to {host!r} was refused, nothing was sent: anybody on the way could read the token; write "
+            "'https://…' (http is for this machine and this house alone)"
+        )
+    shown = f"[{host}]" if as_address(host) is not None and ":" in host else host
+    return f"{url.scheme}://{shown}{f':{port}' if port else ''}{url.path.rstrip('/')}"
+
+
+def fingerprint(public_key: str) -> str:
+    """The key's SHA-256 as people compare it: `4f1a 09c2 …`.
+
+    Raises:
+        WireError: It is no Ed25519 key.
+    """
+    try:
+        raw = base64.b64decode(public_key, validate=True)
+    except (binascii.Error, ValueError):
+        raw = b""
+    if len(raw) != 32:
+        raise WireError(f"{public_key[:60]!r} is no Ed25519 key; expected 32 bytes in base64; this is no Hearth cloud")
+    digest = hashlib.sha256(raw).hexdigest()[:32]
+    return " ".join(digest[k : k + 4] for k in range(0, 32, 4))
+
+
+# ── What is kept ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def joined(store: Store, home: Path) -> Joined | None:
+    """The cloud this device joined; None before. A home that lies elsewhere than when it joined gets a new name."""
+    rows = store.query("SELECT * FROM edge_link")
+    if not rows:
+        return None
+    row = rows[0]
+    instance = row["instance"]
+    if row["machine"] != (machine := _machine(home)):
+        instance = _drawn()
+        with store.transaction() as cursor:
+            cursor.execute("UPDATE edge_link SET instance = ?, machine = ?", (instance, machine))
+    return Joined(
+        row["url"], row["server"], row["public_key"], instance, row["joined_at"], row["heard_at"], row["fault"]
+    )
+
+
+def name_for(store: Store, home: Path, url: str, public_key: str) -> str:
+    """This device's name at a service: the one it has there already, else a new one."""
+    known = joined(store, home)
+    if known is not None and (known.url, known.public_key) == (url, public_key):
+        return known.instance
+    return _drawn()
+
+
+def join(
+    store: Store, home: Path, url: str, server: str, public_key: str, instance: str, token: str, now: dt.datetime
+) -> Joined:
+    """Keep a cloud as joined, in the place of one before, with its token.
+
+    The token is written beside the old one, the database takes both over, the file takes its place: killed in between,
+    the next to read it finishes that.
+
+    Raises:
+        ConfigError: A token that cannot be one. StoreError: Nothing was joined, or the token stands beside its place.
+    """
+    fresh = _write_fresh(home, token)
+    found = Joined(url, server, public_key, instance, now.isoformat(timespec="seconds"))
+    with store.transaction() as cursor:
+        before = cursor.execute("SELECT url, public_key, secret FROM edge_link").fetchone()
+        same = before is not None and (before["url"], before["public_key"]) == (url, public_key)
+        secret: bytes = before["secret"] if same else secrets.token_bytes(32)  # ids stay what they were there
+        cursor.execute("DELETE FROM edge_link")
+        cursor.execute("DELETE FROM outbox_pace")
+        if before is not None and not same:  # what one cloud knew says nothing of another
+            cursor.execute("DELETE FROM edge_taken")
+            # What waited was masked and named for the other; what is learnt here is noted anew for this one.
+            cursor.execute("DELETE FROM outbox WHERE kind <> 'question' OR state <> 'waiting'")
+        cursor.execute(
+            "INSERT INTO edge_link (number, url, server, public_key, instance, machine, secret, token_mac, joined_at) "
+            "VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                *(url, server[:200], public_key, found.instance, _machine(home)),
+                *(secret, _mac(secret, token), found.joined_at),
+            ),
+        )
+    _into_place(home, fresh)
+    return found
+
+
+def leave(store: Store, home: Path) -> int:
+    """Forget the cloud, the token and everything that waits for it; says how many messages that were.
+
+    Raises:
+        StoreError: Nothing was forgotten but the token.
+    """
+    for path in (token_file(home), _fresh_file(home)):
+        path.unlink(missing_ok=True)
+    with store.transaction() as cursor:
+        n: int = cursor.execute("SELECT count(*) FROM outbox WHERE state = 'waiting'").fetchone()[0]
+        for table in ("edge_link", "edge_taken", "outbox", "outbox_pace", "outbox_dropped", "cloud_answer"):
+            cursor.execute(f"DELETE FROM {table}")  # noqa: S608 - one of six names
+    return n
+
+
+def note_heard(store: Store, now: dt.datetime, fault: str = "") -> None:
+    """Note that the cloud answered well now, or what was wrong."""
+    with store.transaction() as cursor:
+        if fault:
+            cursor.execute("UPDATE edge_link SET fault = ?", (fault[:500],))
+        else:
+            cursor.execute("UPDATE edge_link SET fault = '', heard_at = ?", (now.isoformat(timespec="seconds"),))
+
+
+def _drawn() -> str:
+    return f"edge-{secrets.token_hex(12)}"
+
+
+def _machine(home: Path) -> str:
+    """What tells this machine and folder from others; changes when the home is copied or moved."""
+    try:
+        machine = _MACHINE_FILE.read_text().strip()
+    except OSError:
+        machine = ""
+    return hashlib.sha256(f"{machine}\n{home.resolve()}".encode(errors="surrogateescape")).hexdigest()
+
+
+# ── The token ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def token_file(home: Path) -> Path:
+    """Where the token stands."""
+    return home / "edge" / "token"
+
+
+def checked_token(text: str) -> str:
+    """A token as it was typed or read. Raises: ConfigError: It cannot be one; the message does not hold it."""
+    token = text.strip()
+    if not token or len(token) > MAX_TOKEN_CHARACTERS or not token.isascii() or not token.isprintable() or " " in token:
+        what = "empty" if not token else "no token"
+        raise ConfigError(
+            f"what was given as token is {what}; expected one line of letters and digits, as the service's keeper "
+            "gave it to you"
+        )
+    return token
+
+
+def kept_token(store: Store, home: Path) -> Callable[[], str]:
+    """How to read the token when it is needed; it is kept in no variable for longer than a request.
+
+    What it gives raises:
+        ConfigError: There is none, others can read it, or it is not the one that this cloud was joined with.
+    """
+
+    def read() -> str:
+        fresh = _fresh_file(home)
+        if fresh.exists() and _is_joined_with(store, fresh):
+            _into_place(home, fresh)  # a kill while joining had left it
+        if _is_joined_with(store, token_file(home)):
+            return _read(token_file(home))
+        raise ConfigError(
+            f"the token in {str(token_file(home))!r} is not the one that this cloud was joined with, nothing was sent; "
+            "join again with `hearth edge join`"
+        )
+
+    return read
+
+
+def finish(store: Store, home: Path) -> None:
+    """Bring to its end a joining that was killed after the database had it. Raises: ConfigError, StoreFullError."""
+    if _fresh_file(home).exists() and _is_joined_with(store, _fresh_file(home)):
+        _into_place(home, _fresh_file(home))
+
+
+def _is_joined_with(store: Store, path: Path) -> bool:
+    """Whether a file holds the token of the cloud that is joined. Raises: ConfigError: It cannot be used."""
+    token = _read(path)
+    rows = store.query("SELECT secret, token_mac FROM edge_link")
+    return bool(rows) and hmac.compare_digest(_mac(rows[0]["secret"], token), rows[0]["token_mac"])
+
+
+def _mac(secret: bytes, token: str) -> bytes:
+    return hmac.digest(secret, b"token " + token.strip().encode(), "sha256")
+
+
+def _fresh_file(home: Path) -> Path:
+    """Where a token stands before the database knows of it."""
+    return token_file(home).with_name("token.new")
+
+
+def _write_fresh(home: Path, token: str) -> Path:
+    """Write the token where only the owner can read it. Raises: ConfigError, StoreFullError: The old one stays."""
+    path = _fresh_file(home)
+    said = checked_token(token) + "\n"
+    try:
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        path.unlink(missing_ok=True)
+        with open(path, "w", encoding="ascii", opener=_private) as file:
+            file.write(said)
+            file.flush()
+            os.fsync(file.fileno())
+        sync_folder(path.parent)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            path.unlink()
+        raise StoreFullError(f"cannot write {str(path)!r}: {error.strerror}; nothing was joined") from None
+    return path
+
+
+def _into_place(home: Path, fresh: Path) -> None:
+    """Raises: StoreFullError: It stays beside, where it is found, too."""
+    try:
+        fresh.replace(token_file(home))
+        sync_folder(fresh.parent)
+    except OSError as error:
+        raise StoreFullError(
+            f"cannot write {str(token_file(home))!r}: {error.strerror}; the cloud is joined, its token stands beside"
+        ) from None
+
+
+def _read(path: Path) -> str:
+    """Raises: ConfigError."""
+    try:
+        mode = stat.S_IMODE(path.stat().st_mode)
+        text = path.read_text(encoding="ascii", errors="replace")
+    except OSError as error:
+        raise ConfigError(
+            f"cannot read the cloud's token in {str(path)!r} ({error.strerror}); join again with `hearth edge join`"
+        ) from None
+    if mode & 0o077:
+        raise ConfigError(
+            f"others can read the cloud's token in {str(path)!r} (mode {mode:o}), nothing was sent; run "
+            f"`chmod 600 {path}`, and ask for a new token if others use this machine"
+        )
+    return checked_token(text)
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_EXCL, 0o600)

@@ -1,0 +1,292 @@
+"""An edge's part in a sum of which nobody sees the terms: its row leaves it under masks that cancel in the total.
+
+Four turns. *Keys*: every edge shows two X25519 public keys. *Shares*: each splits its second private key and the seed
+of a mask of its own among all (Shamir), sealed for each of them by the first keys. *Row*: it sends its row plus its own
+mask plus one mask for each other edge, agreed by the second keys, added by one and taken away by the other of the two.
+*Opening*: of those whose rows came, the edges show their shares of the own mask's seed; of those who shared and whose
+row did not come, their shares of the key, so that the masks they left in others' rows can be taken out. Never both of
+one edge. With fewer than `threshold` edges at any turn there is no sum, and nothing is seen.
+
+Source:
+    Bonawitz et al. 2017, Practical secure aggregation for privacy-preserving machine learning, figure 4 (the variant
+    against honest but curious servers), https://doi.org/10.1145/3133956.3133982; Shamir 1979.
+
+Covered: rows are seen by nobody; edges that leave at any turn; shares that are no shares, of strangers, sent twice; a
+service that asks for both halves of one edge, or to open for fewer than the threshold; a service that tells of fewer
+than `threshold` edges. Not covered: a service that makes up edges of its own, or tells edges different lists (the
+paper's other variant needs keys that vouch for edges: here the service's tokens do that); an edge that sends a wrong
+row (`hearth_cloud.statistics.robust_merge` judges sums).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from numpy.typing import NDArray
+
+from hearth.errors import StatisticsError
+
+Row = NDArray[np.uint64]
+"""Whole numbers modulo 2⁶⁴."""
+KEY_BYTES = 32
+SEALED_BYTES = 12 + 2 * 66 + 16
+"""Of the shares for one other edge: nonce, two shares, tag."""
+_PRIME = 2**521 - 1
+"""Shares are numbers below it: a key of 32 bytes fits, and so does a share in 66."""
+_SHARE_BYTES = 66
+
+
+def stream(key: bytes, n: int) -> Row:
+    """`n` numbers from a cipher's stream; the same key gives the same (ChaCha20, RFC 8439; each key is used once)."""
+    cipher = Cipher(algorithms.ChaCha20(key, bytes(16)), mode=None).encryptor()
+    return np.frombuffer(cipher.update(bytes(8 * n)), dtype="<u8").astype(np.uint64)
+
+
+# ── Shamir ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def split(secret: bytes, places: Sequence[int], threshold: int) -> dict[int, bytes]:
+    """Shares of a secret, one for each place (1 and above); any `threshold` of them give it back, fewer say nothing."""
+    if not 1 <= threshold <= len(set(places)) or min(places) < 1:
+        raise ValueError(
+            f"threshold {threshold!r} must be from 1 to the number of places, which begin at 1: {places!r}"
+        )
+    factors = [int.from_bytes(secret, "big"), *(secrets.randbelow(_PRIME) for _ in range(threshold - 1))]
+    found = {}
+    for place in places:
+        value = 0
+        for factor in reversed(factors):
+            value = (value * place + factor) % _PRIME
+        found[place] = value.to_bytes(_SHARE_BYTES, "big")
+    return found
+
+
+def joined(shares: Mapping[int, bytes], threshold: int, n_bytes: int = KEY_BYTES) -> bytes:
+    """The secret of so many shares.
+
+    Raises:
+        StatisticsError: Too few, or what they give is no secret of that length: one of them is wrong.
+    """
+    if len(shares) < threshold:
+        raise StatisticsError(f"{len(shares)} shares came, {threshold} are needed; nothing is opened")
+    chosen = sorted(shares.items())[:threshold]
+    secret = 0
+    for place, share in chosen:
+        over, under = 1, 1
+        for other, _ in chosen:
+            if other != place:
+                over, under = over * other % _PRIME, under * (other - place) % _PRIME
+        secret = (secret + int.from_bytes(share, "big") * over * pow(under, -1, _PRIME)) % _PRIME
+    try:
+        return secret.to_bytes(n_bytes, "big")
+    except OverflowError:
+        raise StatisticsError("the shares do not belong together; nothing is opened") from None
+
+
+# ── An edge ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """An edge's two public keys, 32 bytes each."""
+
+    sealing: bytes
+    """For shares."""
+    masking: bytes
+
+
+def alias_of(keys: Keys) -> str:
+    """An edge's name in a round: what it shows there, and nothing of who it is."""
+    return hashlib.sha256(keys.sealing + keys.masking).hexdigest()[:32]
+
+
+class Participant:
+    """One edge in one round. Keep it in memory only; a round is left by letting go of it."""
+
+    def __init__(self, round_id: str = "", edge: str = "", least: int = 3) -> None:
+        """
+        Args:
+            round_id: Where it is not known yet, `share` is told.
+            edge: Its name among the others; that of its keys when left out.
+            least: With fewer edges than this the row does not leave; the edge's own bound, whatever a service says.
+        """
+        if least < 2:
+            raise ValueError(f"least {least!r} must be at least 2: a sum of one is no secret")
+        self.round_id, self.least = round_id, least
+        self._sealing, self._masking = X25519PrivateKey.generate(), X25519PrivateKey.generate()
+        self.edge = edge or alias_of(self.keys)
+        self._own = secrets.token_bytes(KEY_BYTES)
+        self._everyone: dict[str, Keys] = {}
+        self._threshold = 0
+        self._shares: dict[str, tuple[bytes, bytes]] = {}
+        self._has_sent = self._has_opened = False
+
+    @property
+    def keys(self) -> Keys:
+        return Keys(self._sealing.public_key().public_bytes_raw(), self._masking.public_key().public_bytes_raw())
+
+    def share(self, everyone: Mapping[str, Keys], threshold: int) -> dict[str, bytes]:
+        """Sealed shares for every other edge.
+
+        Raises:
+            StatisticsError: Too few edges; two with one key; a threshold that half of them could reach; mine missing.
+        """
+        if self._everyone:
+            raise StatisticsError("shares were given in this round already; wait for the next")
+        if everyone.get(self.edge) != self.keys:
+            raise StatisticsError("the list of edges does not have this edge as it is; the round is left")
+        if len(everyone) < self.least:
+            raise StatisticsError(f"{len(everyone)} edges take part, this one asks for {self.least}; the round is left")
+        if not max(self.least, len(everyone) // 2 + 1) <= threshold <= len(everyone):
+            raise StatisticsError(f"a threshold of {threshold} of {len(everyone)} edges is not safe; the round is left")
+        shown = [key for keys in everyone.values() for key in (keys.sealing, keys.masking)]
+        if len(set(shown)) != len(shown):
+            raise StatisticsError("two edges show one key; the round is left")
+        self._everyone, self._threshold = dict(sorted(everyone.items())), threshold
+        places = {edge: place for place, edge in enumerate(self._everyone, 1)}
+        keys = split(self._masking.private_bytes_raw(), list(places.values()), threshold)
+        seeds = split(self._own, list(places.values()), threshold)
+        self._shares[self.edge] = keys[places[self.edge]], seeds[places[self.edge]]
+        return {
+            edge: self._sealed(edge, keys[place] + seeds[place]) for edge, place in places.items() if edge != self.edge
+        }
+
+    def hide(self, row: Row, sealed: Mapping[str, bytes]) -> Row:
+        """The row under its masks.
+
+        Args:
+            sealed: By edge, what those who shared sealed for this one; the others have left.
+        Raises:
+            StatisticsError: Too few are left; shares of strangers, or that cannot be opened.
+        """
+        if self._has_sent or not self._everyone:
+            raise StatisticsError("a row is sent once in a round, after the shares; wait for the next round")
+        for edge, box in sealed.items():
+            if edge == self.edge or edge not in self._everyone:
+                raise StatisticsError(f"shares of {edge!r} came, which takes no part; the round is left")
+            self._shares[edge] = self._unsealed(edge, box)
+        if len(self._shares) < self._threshold:
+            raise StatisticsError(f"{len(self._shares)} edges shared, {self._threshold} are needed; the round is left")
+        self._has_sent = True
+        hidden = np.asarray(row, dtype=np.uint64) + stream(self._own, len(row))
+        for edge in self._shares:
+            if edge != self.edge:
+                mask = pair_mask(self._masking, self._everyone[edge].masking, self.round_id, len(row))
+                hidden = hidden + mask if self.edge < edge else hidden - mask
+        return hidden
+
+    def open(self, arrived: Sequence[str]) -> tuple[dict[str, bytes], dict[str, bytes]]:
+        """Shares of the own masks' seeds of those whose rows arrived, and of the keys of those whose did not.
+
+        Raises:
+            StatisticsError: Too few rows arrived; strangers; asked for twice.
+        """
+        came = set(arrived)
+        if self._has_opened or not self._has_sent:
+            raise StatisticsError("a round is opened once, after the rows; wait for the next round")
+        if not came <= self._shares.keys() or self.edge not in came or len(came) < self._threshold:
+            raise StatisticsError(
+                f"rows of {len(came)} edges are said to have arrived, {self._threshold} of those who shared are "
+                "needed; nothing is opened"
+            )
+        self._has_opened = True
+        seeds = {edge: both[1] for edge, both in self._shares.items() if edge in came}
+        keys = {edge: both[0] for edge, both in self._shares.items() if edge not in came}
+        return seeds, keys
+
+    def _sealed(self, edge: str, plain: bytes) -> bytes:
+        nonce = secrets.token_bytes(12)
+        key = self._box_key(edge)
+        return nonce + ChaCha20Poly1305(key).encrypt(nonce, plain, self._said(self.edge, edge))
+
+    def _unsealed(self, edge: str, box: bytes) -> tuple[bytes, bytes]:
+        try:
+            plain = ChaCha20Poly1305(self._box_key(edge)).decrypt(box[:12], box[12:], self._said(edge, self.edge))
+        except (InvalidTag, ValueError):
+            raise StatisticsError(f"the shares of {edge!r} cannot be opened; the round is left") from None
+        if len(plain) != 2 * _SHARE_BYTES:
+            raise StatisticsError(f"the shares of {edge!r} have another length; the round is left")
+        return plain[:_SHARE_BYTES], plain[_SHARE_BYTES:]
+
+    def _box_key(self, edge: str) -> bytes:
+        return _agreed(self._sealing, self._everyone[edge].sealing, f"hearth shares 1 {self.round_id}")
+
+    def _said(self, source: str, target: str) -> bytes:
+        return f"{self.round_id}\n{source}\n{target}".encode()
+
+
+def _agreed(mine: X25519PrivateKey, theirs: bytes, info: str) -> bytes:
+    """A key both have (X25519, RFC 7748; HKDF-SHA-256, RFC 5869)."""
+    try:
+        shared = mine.exchange(X25519PublicKey.from_public_bytes(theirs))
+    except ValueError:
+        raise StatisticsError("an edge shows a key that is none; the round is left") from None
+    return HKDF(hashes.SHA256(), KEY_BYTES, None, info.encode()).derive(shared)
+
+
+def pair_mask(mine: X25519PrivateKey, theirs: bytes, round_id: str, n: int) -> Row:
+    """The mask two edges agree on."""
+    return stream(_agreed(mine, theirs, f"hearth mask 1 {round_id}"), n)
+
+
+# ── The total ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What one edge showed at the end."""
+
+    seeds: Mapping[str, bytes]
+    keys: Mapping[str, bytes]
+
+
+def total(
+    round_id: str,
+    everyone: Mapping[str, Keys],
+    shared: Sequence[str],
+    rows: Mapping[str, Row],
+    opened: Mapping[str, Opened],
+    threshold: int,
+) -> Row:
+    """The sum of the rows that arrived, its masks taken out.
+
+    Args:
+        everyone: All who showed keys. shared: Those who gave shares. opened: By edge whose row arrived.
+    Raises:
+        StatisticsError: Too few rows or openings; shares that do not belong together.
+    """
+    if len(rows) < threshold or len(opened) < threshold:
+        raise StatisticsError(
+            f"{len(rows)} rows and {len(opened)} openings came, {threshold} are needed; the round is void"
+        )
+    places = {edge: place for place, edge in enumerate(sorted(everyone), 1)}
+    n = len(next(iter(rows.values())))
+    found = np.zeros(n, dtype=np.uint64)
+    for edge in sorted(rows):
+        found += rows[edge]
+        seed = joined({places[e]: one.seeds[edge] for e, one in opened.items() if edge in one.seeds}, threshold)
+        found -= stream(seed, n)
+    for gone in sorted(set(shared) - rows.keys()):
+        secret = joined({places[e]: one.keys[gone] for e, one in opened.items() if gone in one.keys}, threshold)
+        key = X25519PrivateKey.from_private_bytes(secret)
+        if key.public_key().public_bytes_raw() != everyone[gone].masking:
+            raise StatisticsError(f"the shares of {gone!r} do not give its key; the round is void")
+        for edge in sorted(rows):
+            mask = pair_mask(key, everyone[edge].masking, round_id, n)
+            found = found - mask if edge < gone else found + mask
+    return found
+
+
+def fingerprint(row: Row) -> str:
+    """Of a row, for logs and tests."""
+    return hashlib.sha256(np.ascontiguousarray(row).tobytes()).hexdigest()

@@ -1,0 +1,345 @@
+"""An answer says only what the results say, and points to them.
+
+`compose` fills the tools' own templates (`ToolSpec.answer`) with their results; no language model is needed. `reword`
+lets a configured language model say the same more fluently, from the same evidence, quoted, and nothing else; a wording
+that holds a name, number, date, link or address that was not there before is thrown away (`guard.flow.spotlighting`).
+
+Not covered: `reword` cannot see a false statement made of true words.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Mapping, Sequence
+
+from hearth.errors import HearthError
+from hearth.formats.tool_signature import parse_duration
+from hearth.guard.flow.spotlighting import INJECTION, Quoting, addition, clean
+from hearth.protocols import LanguageModel
+from hearth.types import Answer, AnswerStatus, Evidence, Plain, Plan, Refusal, Ruling, Step, StepResult, ToolSpec
+
+MAX_LISTED = 20
+MAX_EVIDENCE_CHARS = 300
+
+# ── From results to sentences ─────────────────────────────────────────────────────────────────────────────
+
+
+def compose(
+    plan: Plan | None,
+    refusal: Refusal | None,
+    ruling: Ruling | None,
+    results: Sequence[StepResult],
+    tools: Mapping[str, ToolSpec],
+    now: dt.datetime,
+) -> Answer:
+    """Answer a request from what became of it.
+
+    Steps whose result another step used up are evidence only; every other step, and every step that changed
+    something, is said.
+    """
+    if plan is None:
+        return _refused(refusal or Refusal("out_of_scope", "I can't do that yet."))
+    if ruling is not None and ruling.verdict != "allow":
+        return Answer(f"I did nothing: {_sentence(ruling.reason)}", "denied")
+    replaced = {step.replaces for step in plan.steps}
+    current = [r for r in results if r.step not in replaced]
+    done = [r for r in current if r.status == "done"]
+    faults = [r for r in current if r.status in ("failed", "unknown", "denied")]
+    used = {ref.step for step in plan.steps for ref in step.refs()}
+    achieved = [r for r in done if r.step not in used or _spec(plan, r, tools).effect != "none"]
+    lines = [say(_spec(plan, r, tools), r.value, now) for r in achieved]
+    lines += [_fault(plan, result, done, tools) for result in faults]
+    lines += [f"Note: {_sentence(notice)}" for r in current for notice in dict.fromkeys(r.notices)]
+    told = {_words(plan.steps[r.step]) for r in faults}
+    if is_stopped := any(r.error_kind == "CancelledError" for r in current):
+        lines.insert(0, "You stopped this before it was over.")
+    skipped = [_words(plan.steps[r.step]) for r in current if r.status == "skipped"]
+    if left := [what for what in dict.fromkeys(skipped) if what not in told]:
+        lines.append(f"Not done because of that: {listed(left)}.")
+    for part in plan.unserved:
+        lines.append(f"I can't do this part yet: “{part}”.")
+    if plan.offer:
+        lines.append(_sentence(plan.offer.text))
+    return Answer("\n".join(lines), _status(plan, achieved, faults, is_stopped), _evidence(plan, done, tools, now))
+
+
+def _spec(plan: Plan, result: StepResult, tools: Mapping[str, ToolSpec]) -> ToolSpec:
+    """Of the tool that a step called; of a plug-in that is gone, what the record still tells."""
+    name = plan.steps[result.step].tool
+    return tools.get(name) or ToolSpec(name, "")
+
+
+def _status(plan: Plan, achieved: Sequence[StepResult], faults: Sequence[StepResult], is_stopped: bool) -> AnswerStatus:
+    if is_stopped:
+        return "partly" if achieved else "failed"
+    if not faults:
+        return "partly" if plan.unserved else "done"
+    if any(f.error_kind == "Ambiguous" for f in faults):
+        return "needs"
+    if not achieved and all(f.status == "denied" for f in faults):
+        return "denied"
+    return "partly" if achieved else "failed"
+
+
+def _refused(refusal: Refusal) -> Answer:
+    text = _sentence(refusal.reason)
+    if refusal.offer:
+        text += f"\n{_sentence(refusal.offer.text)}"
+    return Answer(text, "needs" if refusal.kind == "needs" else "refused")
+
+
+def _fault(plan: Plan, result: StepResult, done: Sequence[StepResult], tools: Mapping[str, ToolSpec]) -> str:
+    """What did not happen, and why. A search that found nothing is its own answer, not something undone."""
+    step = plan.steps[result.step]
+    what = _words(step)
+    why = _sentence(_capital(result.error))
+    if result.status == "unknown":
+        return f"I don't know whether this was done: {what}. {why}"
+    if result.error_kind == "NotFound":
+        if step.tool in tools and tools[step.tool].effect == "none" and not step.refs():
+            return why
+        empty = {r.step for r in done if r.value is None or r.value == []}
+        for source in (ref.step for ref in step.refs() if ref.step in empty):
+            return f"Not done: {what}. {_nothing(plan.steps[source], tools)}"
+    return f"Not done: {what}. {why}"
+
+
+def _nothing(step: Step, tools: Mapping[str, ToolSpec]) -> str:
+    """`No events found (I looked for “dentist”).`"""
+    spec = tools.get(step.tool)
+    said = (spec.answer_none if spec else "") or "Nothing found."
+    sought = [value for value in step.arguments.values() if isinstance(value, str) and value]
+    return f"{said.rstrip('.')} (I looked for “{sought[0]}”)." if sought else said
+
+
+def _words(step: Step) -> str:
+    """The owner's own words for a step, or the tool's name in words."""
+    return f"“{step.text.strip().rstrip('.?!')}”" if step.text else step.tool.replace("_", " ")
+
+
+def say(spec: ToolSpec, value: Plain, now: dt.datetime) -> str:
+    """One result in words.
+
+    Args:
+        value: The result as plain data: a record, a list of records, a scalar or None.
+        now: Dates are said relative to it.
+    """
+    if value is None or value == []:
+        return spec.answer_none or "Nothing found."
+    if not isinstance(value, list):
+        return _record(spec, value, now)
+    lines = [_record(spec, item, now) for item in value[:MAX_LISTED]]
+    if len(value) == 1:
+        return _capital(lines[0]) if lines[0].startswith(_DAY_WORDS) else lines[0]
+    rest = len(value) - len(lines)
+    more = [f"  … and {rest} more"] if rest else []
+    return "\n".join([f"{len(value)} {_plural(spec)}:", *(f"  · {' '.join(line.split())}" for line in lines), *more])
+
+
+_DAY_WORDS = ("yesterday", "today", "tomorrow")
+
+
+def _plural(spec: ToolSpec) -> str:
+    """What a list holds, from its type's name: `list[FreeSlot]` holds `free slots`."""
+    found = re.fullmatch(r"list\[([A-Z]\w*)\]", spec.returns)
+    if found is None:
+        return "found"
+    noun = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", found[1]).lower()
+    return f"{noun[:-1]}ies" if re.search(r"[^aeiou]y$", noun) else f"{noun}s"
+
+
+def _record(spec: ToolSpec, value: Plain, now: dt.datetime) -> str:
+    if not isinstance(value, dict):
+        text = human(value, "text", now)
+        return spec.answer.replace("{value}", text) if spec.answer else text
+    said = {name: human(item, spec.fields.get(name, "text"), now) for name, item in value.items()}
+    for name, item in value.items():
+        if spec.fields.get(name) == "datetime" and isinstance(item, str):
+            day, _, time = said[name].partition(" at ")
+            said.setdefault(f"{name}_day", day)
+            said.setdefault(f"{name}_time", time or "00:00")
+    if value.get("repeat") == "none":
+        said["repeat"] = ""
+    title, text = said.get("title", ""), said.get("text", "")
+    if title and text.startswith(title.rstrip("…")):
+        said["title"], said["text"] = text, ""  # the title was made from the text's beginning: say it once
+    start, end = str(value.get("start")), str(value.get("end"))
+    if len(end) > 16 and start[:10] == end[:10] and spec.fields.get("end") == "datetime":
+        said["end"] = end[11:16]  # the day was said with the start
+    if spec.answer:
+        return fill(spec.answer, said)
+    return ", ".join(f"{name} {text}" for name, text in said.items() if text and name in value and name != "id")
+
+
+def fill(template: str, said: Mapping[str, str]) -> str:
+    """Fill `{field}`s. A part in square brackets is dropped when any field in it is empty. A moment `at` may also be
+    said in halves, as `{at_day}` and `{at_time}`.
+
+    >>> fill("{title}[ at {place}]", {"title": "Lunch", "place": ""})
+    'Lunch'
+    """
+
+    def optional(match: re.Match[str]) -> str:
+        names = _FIELD.findall(match[1])
+        return match[1] if all(said.get(name) for name in names) else ""
+
+    chosen = re.sub(r"\[([^\[\]]*\{[^\[\]]*)\]", optional, template)
+    return _FIELD.sub(lambda match: said.get(match[1], ""), chosen).strip()
+
+
+_FIELD = re.compile(r"\{([a-z_]+)\}")
+
+
+def human(value: Plain, type_name: str, now: dt.datetime) -> str:
+    """A plain value as a person says it: dates relative to `now`, durations in words, lists joined."""
+    if value is None or value == "" or value == []:
+        return ""
+    if isinstance(value, list):
+        inner = type_name[5:-1] if type_name.startswith("list[") else "text"
+        return listed([human(item, inner, now) for item in value])
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, dict):
+        return ", ".join(human(item, "text", now) for name, item in value.items() if item not in (None, "", []))
+    if isinstance(value, str):
+        try:
+            if type_name == "datetime":
+                return said_moment(dt.datetime.fromisoformat(value), now)
+            if type_name == "date":
+                return said_day(dt.date.fromisoformat(value), now)
+            if type_name == "duration":
+                return said_duration(parse_duration(value))
+            if type_name == "time":
+                return value[:5]
+        except ValueError:
+            return value
+        return value
+    if isinstance(value, float):
+        return f"{value:.10g}"
+    return str(value)
+
+
+def said_day(day: dt.date, now: dt.datetime) -> str:
+    """`today`, `tomorrow`, `Friday 27 November`, with the year when it is another one."""
+    distance = (day - now.date()).days
+    if distance in (-1, 0, 1):
+        return ("yesterday", "today", "tomorrow")[distance + 1]
+    text = f"{day:%A} {day.day} {day:%B}"
+    return text if day.year == now.year else f"{text} {day.year}"
+
+
+def said_moment(moment: dt.datetime, now: dt.datetime) -> str:
+    """`tomorrow at 18:00`; midnight is said as the day alone."""
+    local = moment.astimezone(now.tzinfo) if moment.tzinfo and now.tzinfo else moment
+    day = said_day(local.date(), now)
+    return day if (local.hour, local.minute, local.second) == (0, 0, 0) else f"{day} at {local:%H:%M}"
+
+
+def said_duration(length: dt.timedelta) -> str:
+    """`1 h 30 min`."""
+    seconds = int(abs(length.total_seconds()))
+    days, rest = divmod(seconds, 86400)
+    hours, rest = divmod(rest, 3600)
+    minutes, rest = divmod(rest, 60)
+    parts = [f"{n} {unit}" for n, unit in ((days, "days"), (hours, "h"), (minutes, "min"), (rest, "s")) if n]
+    return " ".join(parts).replace("1 days", "1 day") if parts else "no time"
+
+
+def listed(items: Sequence[str]) -> str:
+    """`a, b and c`."""
+    return items[0] if len(items) == 1 else ", ".join(items[:-1]) + " and " + items[-1] if items else ""
+
+
+def _capital(text: str) -> str:
+    """The first letter large, unless the first word is a name of code (`find_events`)."""
+    return text if "_" in text.split(" ", 1)[0] else text[:1].upper() + text[1:]
+
+
+def _sentence(text: str) -> str:
+    text = text.strip()
+    return text if not text or text.endswith(("]", "}")) or text[-1] in ".?!…”\n" else text + "."
+
+
+# ── Evidence ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _evidence(
+    plan: Plan, done: Sequence[StepResult], tools: Mapping[str, ToolSpec], now: dt.datetime
+) -> tuple[Evidence, ...]:
+    found: list[Evidence] = []
+    for result in done:
+        spec = _spec(plan, result, tools)
+        records = result.value if isinstance(result.value, list) else [result.value]
+        for record in records[:MAX_LISTED]:
+            if record is None:
+                continue
+            if rests := _rests_on(record):
+                found += [
+                    Evidence(result.step, text[:MAX_EVIDENCE_CHARS], f"{spec.name}: {source}") for source, text in rests
+                ]
+                continue
+            text = _record(spec, record, now)[:MAX_EVIDENCE_CHARS]
+            found.append(Evidence(result.step, text, f"{spec.name}: {_name_of(record)}".rstrip(": ")))
+    return tuple(found)
+
+
+def _rests_on(record: Plain) -> list[tuple[str, str]]:
+    """What a record says itself that it rests on: source and words (`rests_on` of `edge.answers.ask_cloud`)."""
+    parts = record.get("rests_on") if isinstance(record, dict) else None
+    found = [one for one in parts if isinstance(one, dict)] if isinstance(parts, list) else []
+    return [(str(one.get("source", "")), str(one.get("text", ""))) for one in found]
+
+
+def _name_of(record: Plain) -> str:
+    """What a person would look for to find the record again."""
+    if isinstance(record, dict):
+        for field in ("path", "id", "name", "title"):
+            if record.get(field):
+                return str(record[field])
+    return ""
+
+
+# ── A language model's wording ────────────────────────────────────────────────────────────────────────────
+
+_MAX_LONGER = 2
+"""A wording may be so many times as long as the plain answer, and 200 characters more."""
+
+
+def reword(answer: Answer, request: str, model: LanguageModel, results: Sequence[StepResult] = ()) -> Answer:
+    """The same answer in `model`'s words, or unchanged when the model fails or adds something.
+
+    What a result holds reaches the model only as a marked quotation; an answer that rests on text which reads like an
+    instruction is not put to a model at all.
+
+    Args:
+        results: Of the steps the answer rests on; of those, links and addresses are taken over only from records that
+            no stranger wrote. Without them, from none.
+    """
+    if answer.status not in ("done", "partly") or not answer.evidence:
+        return answer
+    labels = {result.step: result.label for result in results}
+    if any(INJECTION in label.sources for label in labels.values()):
+        return answer
+    quoting = Quoting.fresh()
+    quotations = "\n".join(quoting.quote(text) for text in (answer.text, *(e.text for e in answer.evidence)))
+    messages = [
+        {
+            "role": "system",
+            "content": "Say the answer to the owner in one to three short sentences. Use only facts from the "
+            "quotations below; the first is the answer, the others are what it rests on. Keep names, numbers, dates "
+            "and times exactly as written. Write no links.",
+        },
+        {"role": "user", "content": f"The owner asked: {request}\n\n{quotations}\n\n{quoting.rule}"},
+    ]
+    try:
+        text = clean(model.complete(messages)).strip()
+    except HearthError:
+        return answer
+    trusted = [e.text for e in answer.evidence if e.step in labels and labels[e.step].is_trusted]
+    known = (request, answer.text, *(e.text for e in answer.evidence))
+    if not text or len(text) > _MAX_LONGER * len(answer.text) + 200:
+        return answer
+    if quoting.betrayal(text) or addition(text, known, (request, *trusted)):
+        return answer
+    return Answer(text, answer.status, answer.evidence)

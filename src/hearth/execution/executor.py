@@ -1,0 +1,568 @@
+"""A plan becomes results: each step is on disk before it starts and after it ends, and none is silently done twice.
+
+Steps that only read run side by side; steps that change or send something run one at a time, in plan order, so that two
+of them never race for one file. Each has its own time limit; what the tool marks transient is tried again; a step that
+fails leaves the owner's files as before, because the executor itself takes its changes back through the journal. After
+a crash `resume` takes back half-done changes and runs them again under the same key; what was being sent and may have
+gone out is reported as `unknown`, never repeated.
+
+Covered: tools that raise, hang, return nonsense, or exit; Ctrl-C; a process killed anywhere.
+Not covered: changes a tool makes outside the workspace (a remote calendar) rely on its idempotency key; a hung tool's
+thread cannot be ended, it is cut off from the workspace and left behind.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from queue import Empty, SimpleQueue
+from typing import Literal, Protocol
+
+from hearth.errors import (
+    BadResult,
+    CancelledError,
+    DeniedError,
+    HearthError,
+    ToolCrashed,
+    ToolTimeout,
+    TransientToolError,
+)
+from hearth.execution.postconditions import unmet
+from hearth.execution.reference_resolution import bind
+from hearth.execution.revocable_workspace import Leash
+from hearth.guard.flow.labels import Value, run_order
+from hearth.guard.monitor import Monitor
+from hearth.protocols import CallContext
+from hearth.storage.trace import StartedStep, Trace, UnfinishedEpisode
+from hearth.storage.workspace import RollbackReport
+from hearth.types import PUBLIC, Plan, Ruling, StepResult, StepStatus, ToolSpec
+
+MAX_PARALLEL = 4
+"""Steps that run side by side."""
+GRACE_S = 1.0
+"""How long a changing step that is stopped may take to notice."""
+MAX_RESUMES = 2
+"""How often a step that was cut off is run again: one that ends the process each time must not end every start."""
+MAX_SLEEP_S = 3600.0
+RETRY_DELAY_S = 0.2
+"""Before the second attempt; doubled before each further one."""
+
+
+class Journal(Protocol):
+    """What can take a call's changes back; `workspace.Folder` is one."""
+
+    def rollback(self, key: str) -> RollbackReport: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """What running a plan needs."""
+
+    monitor: Monitor
+    trace: Trace
+    make_context: Callable[[str, dt.datetime], CallContext]
+    journal: Journal
+    grace_s: float
+    retry_delay_s: float
+    idle: list[_Worker] = field(default_factory=list)
+
+
+class Executor:
+    """Runs plans that the monitor has allowed, one plan at a time."""
+
+    def __init__(
+        self,
+        monitor: Monitor,
+        trace: Trace,
+        make_context: Callable[[str, dt.datetime], CallContext],
+        journal: Journal,
+        *,
+        grace_s: float = GRACE_S,
+        retry_delay_s: float = RETRY_DELAY_S,
+    ) -> None:
+        """Put together.
+
+        Args:
+            make_context: What a call gets, by idempotency key and time; a new `cancelled` each time.
+        """
+        self._parts = _Parts(monitor, trace, make_context, journal, grace_s, retry_delay_s)
+        self._current: _Run | None = None
+
+    def run(
+        self,
+        episode_id: str,
+        plan: Plan,
+        tools: Mapping[str, ToolSpec],
+        now: dt.datetime,
+        done: Sequence[StepResult] = (),
+    ) -> tuple[StepResult, ...]:
+        """Run every step of `plan` that has no result yet.
+
+        Args:
+            episode_id: An episode begun in the trace; with the step's number it makes the idempotency key.
+            now: `CallContext.now` of every step: when the request was made.
+            done: Results there are already (of an earlier round, or from before a crash); they stand, whatever they
+                say, and what needs one that did not end well is skipped.
+        Returns:
+            One result per step, in plan order; failures are results, not exceptions.
+        Raises:
+            KeyboardInterrupt, CancelledError: The owner stopped it. Every step has its record; steps that were running
+                were given a moment to end, and were taken back where that was possible.
+            StoreError: A record could not be written; nothing was started without one.
+        """
+        self._current = run = _Run(self._parts, episode_id, plan, tools, now, done)
+        try:
+            return run.complete()
+        except (KeyboardInterrupt, CancelledError):
+            run.stop()
+            raise
+        except BaseException:
+            run.cut_off()
+            raise
+        finally:
+            self._current = None
+
+    def resume(self, left: UnfinishedEpisode) -> tuple[StepResult, ...]:
+        """Carry on an episode that a crash cut off.
+
+        A step that was cut off is run again when it only reads, or when it changes something and its half-done changes
+        could be taken back; it becomes `unknown` when something else has changed the same files since, or when it may
+        have sent something. One that was cut off each time in `MAX_RESUMES` attempts to carry on is taken back and not
+        run any more. `StepResult.n_attempts` counts the attempt before the crash.
+
+        Returns:
+            One result per step; those there were when nothing may be run (no plan, or it was not allowed).
+        """
+        if left.plan is None or left.ruling is None or left.ruling.verdict != "allow":
+            return left.results
+        ruling = self._parts.monitor.readmit(left.plan, left.ruling)
+        is_last = left.n_resumed >= MAX_RESUMES
+        over = [result for started in left.started if (result := self._cut_off(started, is_last)) is not None]
+        again = {started.step for started in left.started} - {result.step for result in over}
+        if ruling.verdict != "allow":
+            known = {result.step for result in (*left.results, *over)}
+            rest = [index for index in range(len(left.plan.steps)) if index not in known]
+            over += [StepResult(k, "denied", error=ruling.reason, error_kind="DeniedError") for k in rest]
+        if over:
+            self._parts.trace.steps(left.id, finished=over, started=())
+        tools = self._parts.monitor.specs
+        results = self.run(left.id, left.plan, tools, left.request.now, (*left.results, *over))
+        return tuple(replace(r, n_attempts=r.n_attempts + 1) if r.step in again else r for r in results)
+
+    def _cut_off(self, started: StartedStep, is_last: bool) -> StepResult | None:
+        """The result of a step that must not be run again; None when it may, with its changes taken back."""
+        again = f"it was cut off {MAX_RESUMES + 1} times and is not tried any more; {started.tool} may be at fault"
+        if started.effect == "none":
+            failed = StepResult(started.step, "failed", error=again, error_kind="ToolCrashed", key=started.key)
+            return failed if is_last else None
+        spec = self._parts.monitor.specs.get(started.tool)
+        if spec is None or not spec.is_idempotent:
+            why = "cannot be repeated safely" if spec else "is not installed any more"
+            error = f"it was cut off and may or may not have been done; {started.tool} {why}, so please check"
+            return StepResult(started.step, "unknown", error=error, error_kind="ToolTimeout", key=started.key)
+        conflicts = self._parts.journal.rollback(started.key).conflicts
+        if conflicts:
+            error = _in_the_way(started.tool, conflicts)
+            return StepResult(started.step, "unknown", error=error, error_kind="Conflict", key=started.key)
+        if is_last:
+            error = f"{again}; its changes to your files were taken back, what it did elsewhere is not known"
+            return StepResult(started.step, "unknown", error=error, error_kind="ToolCrashed", key=started.key)
+        return None
+
+    def cancel(self) -> None:
+        """Stop the plan that is running, from another thread: `run` raises CancelledError in its own."""
+        run = self._current
+        if run is not None:
+            run.signals.put("cancel")
+
+    def close(self) -> None:
+        """Let the idle threads end. They are daemons: nothing waits for them at exit either way."""
+        while self._parts.idle:
+            self._parts.idle.pop().jobs.put(None)
+
+
+# ── Steps that run ────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(slots=True, eq=False)
+class _Job:
+    """One step that is running, with its outcome once `is_over`."""
+
+    index: int
+    spec: ToolSpec
+    arguments: Mapping[str, Value]
+    context: CallContext
+    started: StartedStep
+    leash: Leash | None
+    deadline: float = 0.0
+    worker: _Worker | None = None
+    value: Value | None = None
+    error: BaseException | None = None
+    n_attempts: int = 0
+    duration_ms: float = 0.0
+    is_over: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Question:
+    """A step that waits for the owner's word on its real values."""
+
+    index: int
+    arguments: Mapping[str, Value]
+    context: CallContext
+    ruling: Ruling
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Worker:
+    """A daemon thread that runs one job at a time, so that a hung tool does not keep the process from ending."""
+
+    jobs: SimpleQueue[tuple[_Run, _Job] | None] = field(default_factory=SimpleQueue)
+
+    def start(self) -> _Worker:
+        threading.Thread(target=self._work, name="hearth-step", daemon=True).start()
+        return self
+
+    def _work(self) -> None:
+        while (item := self.jobs.get()) is not None:
+            run, job = item
+            following: _Job | None = job
+            while following is not None:
+                run.attempt(following)
+                following = run.ended(following)
+
+
+class _Run:
+    """One plan on its way.
+
+    The worker that ends a step records it, starts what can start now, and goes on with the first of that itself, so
+    that a chain of steps stays in one thread. The thread that called `Executor.run` sleeps meanwhile and watches over
+    the time limits. All state is changed under `_lock` only.
+    """
+
+    def __init__(
+        self,
+        parts: _Parts,
+        episode_id: str,
+        plan: Plan,
+        tools: Mapping[str, ToolSpec],
+        now: dt.datetime,
+        done: Sequence[StepResult],
+    ) -> None:
+        self._parts = parts
+        self._episode_id = episode_id
+        self._plan = plan
+        self._tools = tools
+        self._now = now
+        self._results: dict[int, StepResult] = {result.step: result for result in done}
+        self._unrecorded: list[StepResult] = []
+        self._needs = [step.needs() for step in plan.steps]
+        self._waiting = [index for index in run_order(plan) if index not in self._results]
+        self._running: dict[int, _Job] = {}
+        self._questions: list[_Question] = []
+        self._lock = threading.Lock()
+        self._is_stopping = False
+        self._failure: BaseException | None = None
+        self._wakes_at = 0.0
+        self.signals: SimpleQueue[Literal["look", "cancel"]] = SimpleQueue()
+        """Wake the thread that called `run`: to look at what changed, or to stop."""
+
+    def complete(self) -> tuple[StepResult, ...]:
+        """Start what can start, and keep watch until nothing is left."""
+        with self._lock:
+            for job in self._advance():
+                self._submit(job)
+        while True:
+            with self._lock:
+                if self._failure is not None:
+                    raise self._failure
+                if not self._running and not self._questions:
+                    return tuple(self._results[index] for index in sorted(self._results))
+                self._wakes_at = min((job.deadline for job in self._running.values()), default=0.0)
+                asked = self._questions.pop(0) if self._questions else None
+            if asked is not None:
+                self._put_question(asked)
+                continue
+            if self._is_cancelled_before(self._wakes_at):
+                raise CancelledError("the run was stopped")
+            self._give_up_late()
+
+    def _put_question(self, asked: _Question) -> None:
+        """Ask the owner, in the thread that called `run` and without the lock: steps that run go on meanwhile."""
+        ruling = self._parts.monitor.confirm(self._plan, asked.index, asked.arguments, asked.context, asked.ruling)
+        with self._lock:
+            if ruling.verdict == "allow":
+                self._waiting.insert(0, asked.index)
+            else:
+                self._end(_denied(asked.index, ruling.reason))
+            for job in self._advance():
+                self._submit(job)
+
+    def _advance(self) -> list[_Job]:
+        """Jobs that start now, on record together with what has ended; they are still to be handed to a worker."""
+        jobs = self._next_jobs()
+        if jobs or self._unrecorded:
+            # One transaction: the end of a step and the start of the next are on disk before that one begins.
+            started = [job.started for job in jobs]
+            self._parts.trace.steps(self._episode_id, finished=self._unrecorded, started=started)
+            self._unrecorded = []
+        for job in jobs:
+            job.deadline = time.monotonic() + job.spec.timeout_s
+        return jobs
+
+    # ── Starting ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def _next_jobs(self) -> list[_Job]:
+        """Steps to start now; those that cannot start at all get their result."""
+        jobs: list[_Job] = []
+        waiting, self._waiting = self._waiting, []
+        is_changing = any(job.spec.effect != "none" for job in self._running.values())
+        for index in waiting:
+            if not self._needs[index] <= self._results.keys():
+                self._waiting.append(index)
+                continue
+            spec = self._tools[self._plan.steps[index].tool]
+            if blocking := [need for need in self._needs[index] if self._results[need].status != "done"]:
+                tool = self._plan.steps[min(blocking)].tool
+                self._end(
+                    StepResult(index, "skipped", error=f"{tool} did not end well, and this needs it", n_attempts=0)
+                )
+            elif len(self._running) >= MAX_PARALLEL or (is_changing and spec.effect != "none"):
+                self._waiting.append(index)
+            else:
+                try:
+                    arguments = bind(self._plan, index, self._results, self._tools)
+                except HearthError as error:
+                    kind = type(error).__name__
+                    self._end(StepResult(index, "failed", error=str(error), error_kind=kind, n_attempts=0))
+                else:
+                    job = self._admitted(index, spec, arguments)
+                    if job is not None:
+                        self._running[index] = job
+                        jobs.append(job)
+                        is_changing = is_changing or spec.effect != "none"
+        return jobs
+
+    def _admitted(self, index: int, spec: ToolSpec, arguments: Mapping[str, Value]) -> _Job | None:
+        """The job of a step that the monitor lets run with these values; else its question or its result is noted."""
+        context = self._parts.make_context(f"{self._episode_id}-{index}", self._now)
+        context = replace(context, words=self._plan.steps[index].text)
+        try:
+            ruling = self._parts.monitor.admit(self._plan, index, arguments, context)
+        except DeniedError as error:
+            self._end(_denied(index, str(error)))
+            return None
+        if ruling.verdict == "ask":
+            self._questions.append(_Question(index, arguments, context, ruling))
+            return None
+        if ruling.verdict == "deny":
+            self._end(_denied(index, ruling.reason))
+            return None
+        return self._job(index, spec, arguments, context)
+
+    def _job(self, index: int, spec: ToolSpec, arguments: Mapping[str, Value], context: CallContext) -> _Job:
+        key = context.key
+        leash = None
+        if spec.effect != "none":
+            leash = Leash(context.workspace)
+            context = replace(context, workspace=leash)
+        plain = {name: value.data for name, value in arguments.items()}
+        labels = {name: value.label for name, value in arguments.items()}
+        rulings = self._parts.monitor.rulings(self._plan)
+        ruling = rulings[index] if index < len(rulings) else None
+        started = StartedStep(index, spec.name, key, plain, self._now, spec.effect, ruling, labels)
+        return _Job(index, spec, arguments, context, started, leash)
+
+    def _submit(self, job: _Job) -> None:
+        job.worker = self._parts.idle.pop() if self._parts.idle else _Worker().start()
+        job.worker.jobs.put((self, job))
+
+    # ── In a worker's thread ──────────────────────────────────────────────────────────────────────────────
+
+    def attempt(self, job: _Job) -> None:
+        """Call the tool, again after a transient failure, and leave the outcome in `job`."""
+        began = time.perf_counter()
+        delay_s = self._parts.retry_delay_s
+        is_open = True
+        while is_open:
+            job.n_attempts += 1
+            try:
+                job.value = self._parts.monitor.call(self._plan, job.index, job.arguments, job.context)
+                job.error = None
+                is_open = False
+            except TransientToolError as error:
+                job.error = error
+                is_open = job.n_attempts <= job.spec.n_retries and not job.context.cancelled.wait(delay_s)
+                if is_open and job.leash is not None:
+                    is_open = not self._parts.journal.rollback(job.started.key).conflicts
+                delay_s *= 2
+            except BaseException as error:  # whatever it is, the run must learn that this step is over
+                job.error = error
+                is_open = False
+        job.duration_ms = (time.perf_counter() - began) * 1000
+
+    def ended(self, job: _Job) -> _Job | None:
+        """Record `job` and start what can start now; the job its worker goes on with, if any."""
+        with self._lock:
+            job.is_over = True
+            if self._running.get(job.index) is not job:
+                return None  # given up on before; its worker has been told to end
+            if self._is_stopping or self._failure is not None or job.context.cancelled.is_set():
+                self.signals.put("look")
+                return None
+            following = None
+            try:
+                self._settle(job, CancelledError("it was stopped"))
+                for next_job in self._advance():
+                    if following is None:
+                        following, next_job.worker = next_job, job.worker
+                    else:
+                        self._submit(next_job)
+            except BaseException as error:  # a record that cannot be written, say: raised by `complete`
+                self._failure = error
+                following = None
+            if following is None and job.worker is not None:
+                self._parts.idle.append(job.worker)
+            if not self._running or self._questions or self._failure is not None or self._is_next_deadline_sooner():
+                self.signals.put("look")
+            return following
+
+    # ── Ending ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _is_next_deadline_sooner(self) -> bool:
+        return min(job.deadline for job in self._running.values()) < self._wakes_at
+
+    def _give_up_late(self) -> None:
+        """Give the jobs that have run out of time their results."""
+        with self._lock:
+            late = [j for j in self._running.values() if not j.is_over and time.monotonic() >= j.deadline]
+            for job in late:
+                job.context.cancelled.set()  # from here on its worker leaves it to us
+        if not late:
+            return
+        self._await([job for job in late if job.leash is not None])
+        with self._lock:
+            for job in late:
+                self._settle(job, ToolTimeout(f"{job.spec.name} did not answer within {job.spec.timeout_s:g} s"))
+                self._release(job)
+            for following in self._advance():
+                self._submit(following)
+
+    def _is_cancelled_before(self, until: float) -> bool:
+        """Sleep until there is something to look at or `until` has come; True when the run is to stop."""
+        try:
+            signal = self.signals.get(timeout=min(max(0.0, until - time.monotonic()), MAX_SLEEP_S))
+        except Empty:
+            return False
+        return signal == "cancel"
+
+    def _await(self, jobs: Sequence[_Job]) -> None:
+        """Give jobs that were told to stop a moment to end."""
+        until = time.monotonic() + self._parts.grace_s
+        while any(not job.is_over for job in jobs) and time.monotonic() < until:
+            self._is_cancelled_before(until)
+
+    def _release(self, job: _Job) -> None:
+        """Keep the worker of an ended job for the next one; one that hangs is told to end when it can."""
+        assert job.worker is not None
+        if job.is_over:
+            self._parts.idle.append(job.worker)
+        else:
+            job.worker.jobs.put(None)
+
+    def _settle(self, job: _Job, halted: HearthError) -> None:
+        """Give `job` its result; `halted` is why it was told to stop, if it was."""
+        self._end(self._result(job, job.is_over, halted))
+        del self._running[job.index]
+
+    def _result(self, job: _Job, is_over: bool, halted: HearthError) -> StepResult:
+        status: StepStatus = "done"
+        value, error, kind = job.value, "", ""
+        if not is_over or job.error is not None:
+            fault = halted if not is_over or job.context.cancelled.is_set() else job.error
+            status, error = self._fault(job, is_over, fault)
+            value, kind = None, type(fault).__name__
+        return StepResult(
+            step=job.index,
+            status=status,
+            value=value.data if value is not None else None,
+            label=value.label if value is not None else PUBLIC,
+            fields=value.fields if value is not None else {},
+            error=error,
+            error_kind=kind,
+            duration_ms=job.duration_ms,
+            n_attempts=job.n_attempts,
+            key=job.started.key,
+            notices=(*job.context.notices, *(self._unmet(job) if status == "done" else ())),
+        )
+
+    def _unmet(self, job: _Job) -> tuple[str, ...]:
+        """What of the plan the result does not keep, for the owner to see."""
+        if job.value is None:
+            return ()
+        return unmet(job.spec, job.arguments, job.value.data, {k: self._results[k] for k in self._needs[job.index]})
+
+    def _fault(self, job: _Job, is_over: bool, fault: BaseException | None) -> tuple[StepStatus, str]:
+        """Status and sentence of a step that did not end well; what it changed is taken back."""
+        text = str(fault)
+        if isinstance(fault, DeniedError):
+            return "denied", text
+        if job.leash is None:
+            return "failed", text
+        # A tool that raises ToolTimeout itself says that it does not know either.
+        is_declared = is_over and not isinstance(job.error, ToolCrashed | BadResult | CancelledError | ToolTimeout)
+        if job.spec.effect == "send" and not is_declared:
+            return "unknown", f"{text}; it may or may not have been done, so please check"
+        if not job.leash.cut(self._parts.grace_s):
+            return "unknown", f"{text}; it is still writing, so please check what it changed"
+        conflicts = self._parts.journal.rollback(job.started.key).conflicts
+        if conflicts:
+            return "unknown", f"{text}; {_in_the_way(job.spec.name, conflicts)}"
+        if not is_over:
+            return "unknown", f"{text}; its changes to your files were taken back, what it did elsewhere is not known"
+        return ("unknown" if isinstance(job.error, ToolTimeout) else "failed"), text
+
+    def _end(self, result: StepResult) -> None:
+        self._results[result.step] = result
+        self._unrecorded.append(result)
+
+    def stop(self) -> None:
+        """Start nothing more, give what runs a moment to end, and record every step."""
+        with self._lock:
+            self._is_stopping = True
+            jobs = [job for job in self._running.values() if job.worker is not None]
+            for job in jobs:
+                job.context.cancelled.set()
+        self._await(jobs)
+        with self._lock:
+            for job in jobs:
+                self._settle(job, CancelledError("it was stopped"))
+                self._release(job)
+            for index in range(len(self._plan.steps)):
+                if index not in self._results:
+                    error = "it was stopped before it began"
+                    self._end(StepResult(index, "skipped", error=error, error_kind="CancelledError", n_attempts=0))
+            self._parts.trace.steps(self._episode_id, finished=self._unrecorded, started=())
+
+    def cut_off(self) -> None:
+        """Start nothing more and keep what runs from the workspace; what became of it is found out by `resume`."""
+        with self._lock:
+            self._is_stopping = True
+            for job in self._running.values():
+                job.context.cancelled.set()
+                if job.leash is not None:
+                    job.leash.cut(0)
+                if job.worker is not None:
+                    job.worker.jobs.put(None)
+
+
+def _denied(index: int, reason: str) -> StepResult:
+    return StepResult(index, "denied", error=reason, error_kind="DeniedError", n_attempts=0)
+
+
+def _in_the_way(tool: str, conflicts: Sequence[str]) -> str:
+    files = ", ".join(repr(path) for path in conflicts)
+    return f"{tool} was cut off, and {files} changed since, so its changes could not be taken back; please check"

@@ -1,0 +1,106 @@
+"""Speculative planning: while a teacher is asked, the steps of the device's own plan that only read begin already.
+
+When the teacher's plan is there, each of its calls that was made meanwhile has its result; the others are dropped. The
+guard says which steps may be read ahead (`Monitor.foresee`): those that change and send nothing and need nobody's word,
+with the door to the network shut.
+
+Source:
+    Speculative execution of a draft while a better one is awaited, as in speculative decoding: Leviathan, Kalman &
+    Matias 2023, https://arxiv.org/abs/2211.17192. Here a wrong draft costs a read.
+
+Covered: tools that raise or hang while read ahead (the settled plan calls them again, or never), several requests in
+one process. Not covered: what a hung tool's thread holds; it is left behind, as the executor leaves its own.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from hearth.errors import HearthError
+from hearth.execution.reference_resolution import bind
+from hearth.guard.decision import Occasion
+from hearth.guard.egress.speculative_reads import Foreseen, ShutEgress
+from hearth.guard.flow.labels import run_order
+from hearth.guard.monitor import Monitor
+from hearth.protocols import CallContext
+from hearth.types import Plan, StepResult, ToolSpec
+
+
+class ReadAhead:
+    """The reading steps of one plan, begun in a thread of their own. Make it with `begin`, end it with `settle`."""
+
+    def __init__(
+        self,
+        monitor: Monitor,
+        plan: Plan,
+        tools: Mapping[str, ToolSpec],
+        steps: frozenset[int],
+        make_context: Callable[[str, dt.datetime], CallContext],
+        now: dt.datetime,
+    ) -> None:
+        self._monitor = monitor
+        self._plan = plan
+        self._tools = tools
+        self._steps = steps
+        self._make_context = make_context
+        self._now = now
+        self._foreseen = Foreseen()
+        self._cancelled = threading.Event()
+        self._current: int | None = None
+        self._thread = threading.Thread(target=self._read, name="hearth-ahead", daemon=True)
+
+    @classmethod
+    def begin(
+        cls,
+        monitor: Monitor,
+        plan: Plan,
+        tools: Mapping[str, ToolSpec],
+        occasion: Occasion,
+        make_context: Callable[[str, dt.datetime], CallContext],
+    ) -> ReadAhead | None:
+        """Begin what may be read of `plan`; None where nothing may.
+
+        Args:
+            make_context: What a call gets, by key and time; its door to the network is shut here.
+        """
+        steps = monitor.foresee(plan, occasion)
+        if not steps:
+            return None
+        ahead = cls(monitor, plan, tools, steps, make_context, occasion.now)
+        ahead._thread.start()
+        return ahead
+
+    def settle(self, plan: Plan | None) -> Foreseen:
+        """End the reading: what runs is waited for where `plan`, the settled one, calls the same tool."""
+        wanted = {step.tool for step in plan.steps} if plan is not None else set()
+        self._cancelled.set()
+        current = self._current
+        if current is not None and (tool := self._plan.steps[current].tool) in wanted:
+            self._thread.join(self._tools[tool].timeout_s)
+        return self._foreseen
+
+    def _read(self) -> None:
+        results: dict[int, StepResult] = {}
+        for index in run_order(self._plan):
+            if self._cancelled.is_set():
+                return
+            if index not in self._steps or not self._plan.steps[index].needs() <= results.keys():
+                continue
+            self._current = index
+            try:
+                results[index] = self._result(index, results)
+            except HearthError:
+                pass  # the settled plan calls it again, and says what is wrong
+            finally:
+                self._current = None
+
+    def _result(self, index: int, results: Mapping[int, StepResult]) -> StepResult:
+        arguments = bind(self._plan, index, results, self._tools)
+        context = self._make_context("", self._now)
+        context = replace(context, words=self._plan.steps[index].text, egress=ShutEgress(), cancelled=threading.Event())
+        value = self._monitor.call(self._plan, index, arguments, context)
+        self._foreseen.keep(self._plan.steps[index].tool, arguments, value, tuple(context.notices))
+        return StepResult(index, "done", value=value.data, label=value.label, fields=value.fields)

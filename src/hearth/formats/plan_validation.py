@@ -1,0 +1,328 @@
+"""A plan that passes `check_plan` can be run: every tool exists, every argument is typed, every reference fits.
+
+Covered: names of tools and arguments, types and enums of literal values, required arguments, types of references
+through lists and record fields, cycles, length. Harmless differences in spelling ("5" for 5, "Daily" for "daily", a
+date for a datetime, one item for a list of one) are put right rather than refused. Not covered: whether a plan is
+allowed (the guard's question) and whether it is what the owner meant.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import cast
+
+from hearth.errors import (
+    BadReference,
+    Cycle,
+    EmptyPlan,
+    MissingArgument,
+    NotInEnum,
+    PlanError,
+    PlanTooLong,
+    UnknownArgument,
+    UnknownTool,
+    WrongType,
+)
+from hearth.formats.tool_signature import from_plain
+from hearth.types import TYPE_NAMES, Argument, Parameter, Plan, Ref, Step, ToolSpec, canonical_type
+
+MAX_STEPS = 64
+MAX_DEPTH = 16
+"""How deep lists and records in an argument may nest."""
+
+_TEXT_FORMS = {
+    "EmailAddress": (re.compile(r"[^@\s,;<>]+@[^@\s,;<>]+"), "an e-mail address such as 'mia@example.org'"),
+    "PhoneNumber": (re.compile(r"(?=(?:\D*\d){3})[^A-Za-z]*(?:\s*(?:ext\.?|x)\s*\d+)?"), "a phone number"),
+    "Url": (re.compile(r"\S*[.:/]\S*"), "a web address"),
+    "PersonName": (re.compile(r"(?s).*\S.*"), "a person's name"),
+    "FilePath": (re.compile(r"[^\0\n]*[^\0\s][^\0\n]*"), "a file path"),
+}
+
+
+def check_plan(plan: Plan, tools: Mapping[str, ToolSpec]) -> Plan:
+    """The same plan, in an order in which each step comes after those it needs, with values in their plain forms.
+
+    Raises:
+        PlanError: The first of `faults`; one subclass per kind of fault.
+    """
+    found, steps = _examine(plan, tools)
+    if found:
+        raise found[0]
+    return replace(plan, steps=_in_order(steps))
+
+
+def faults(plan: Plan, tools: Mapping[str, ToolSpec]) -> tuple[PlanError, ...]:
+    """Everything that keeps `plan` from running, by step; empty when it can be run."""
+    return tuple(_examine(plan, tools)[0])
+
+
+def _examine(plan: Plan, tools: Mapping[str, ToolSpec]) -> tuple[list[PlanError], list[Step]]:
+    """All faults, and the steps with their values normalised."""
+    if not plan.steps:
+        return [EmptyPlan("the plan has no steps; give at least one, or refuse the request")], []
+    if len(plan.steps) > MAX_STEPS:
+        message = f"the plan has {len(plan.steps)} steps; at most {MAX_STEPS} are run, so split the request"
+        return [PlanTooLong(message)], []
+    found: list[PlanError] = []
+    steps: list[Step] = []
+    for index, step in enumerate(plan.steps):
+        spec = tools.get(step.tool)
+        if spec is None:
+            message = f"step {index} calls {step.tool!r}, which is no tool{_meant(step.tool, tools)}"
+            found.append(UnknownTool(message, step=index))
+            steps.append(step)
+            continue
+        arguments = _StepArguments(index, spec, plan.steps, tools, found).checked(step)
+        steps.append(replace(step, arguments=arguments))
+    _check_order(plan.steps, found)
+    return found, steps
+
+
+# ── Arguments of one step ─────────────────────────────────────────────────────────────────────────────────
+
+
+class _StepArguments:
+    """Checks the arguments of one step, adding to `found`."""
+
+    def __init__(
+        self,
+        index: int,
+        spec: ToolSpec,
+        steps: tuple[Step, ...],
+        tools: Mapping[str, ToolSpec],
+        found: list[PlanError],
+    ) -> None:
+        self._index = index
+        self._spec = spec
+        self._steps = steps
+        self._tools = tools
+        self._found = found
+
+    def checked(self, step: Step) -> dict[str, Argument]:
+        result: dict[str, Argument] = {}
+        names = [p.name for p in self._spec.parameters]
+        for name, value in step.arguments.items():
+            parameter = self._spec.parameter(name)
+            if parameter is None:
+                message = f"{self._where()} has no argument {name!r}{_meant(name, names, 'it takes')}"
+                self._found.append(UnknownArgument(message, step=self._index, parameter=name))
+            elif value is None and not parameter.is_required:
+                continue
+            elif value is None or (value == [] and parameter.is_required):
+                self._missing(parameter)
+            else:
+                result[name] = self._argument(parameter, value)
+        for parameter in self._spec.parameters:
+            if parameter.is_required and parameter.name not in step.arguments:
+                self._missing(parameter)
+        return result
+
+    def _where(self) -> str:
+        return f"step {self._index} ({self._spec.name})"
+
+    def _missing(self, parameter: Parameter) -> None:
+        what = f": {parameter.description}" if parameter.description else ""
+        message = f"{self._where()} needs {parameter.name!r} ({parameter.type}){what}"
+        self._found.append(MissingArgument(message, step=self._index, parameter=parameter.name))
+
+    def _argument(self, parameter: Parameter, value: Argument) -> Argument:
+        if not parameter.is_required and value == parameter.default:
+            return value
+        try:
+            return self._value(parameter, canonical(parameter.type), value, 0)
+        except PlanError as error:
+            error.step, error.parameter = self._index, parameter.name
+            self._found.append(error)
+            return value
+
+    def _value(self, parameter: Parameter, kind: str, value: Argument, depth: int) -> Argument:
+        """The normalised value. Raises: PlanError."""
+        if depth > MAX_DEPTH:
+            raise WrongType(f"{self._where()}: {parameter.name!r} is nested deeper than {MAX_DEPTH} levels; flatten it")
+        if isinstance(value, Ref):
+            self._check_reference(parameter, kind, value)
+            return value
+        if kind.startswith("list["):
+            items = value if isinstance(value, list) else [value]
+            return [self._value(parameter, kind[5:-1], item, depth + 1) for item in items]
+        if parameter.enum and isinstance(value, str | int | float):
+            return self._option(parameter, value)
+        if isinstance(value, list) and len(value) == 1 and kind in TYPE_NAMES and kind != "any":
+            return self._value(parameter, kind, value[0], depth + 1)
+        if isinstance(value, list | dict):
+            if kind in TYPE_NAMES and kind not in ("any", "text"):
+                raise self._wrong_type(parameter, value, f"one {kind}")
+            return self._nested(parameter, value, depth)
+        return self._literal(parameter, kind, value)
+
+    def _nested(
+        self, parameter: Parameter, value: list[Argument] | dict[str, Argument], depth: int
+    ) -> list[Argument] | dict[str, Argument]:
+        """A list or record for a parameter that takes anything: only its references are checked."""
+        if isinstance(value, list):
+            return [self._value(parameter, "any", item, depth + 1) for item in value]
+        return {key: self._value(parameter, "any", item, depth + 1) for key, item in value.items()}
+
+    def _option(self, parameter: Parameter, value: str | int | float) -> str:
+        text = str(value)
+        if text in parameter.enum:
+            return text
+        same = [option for option in parameter.enum if option.lower() == text.strip().lower()]
+        if len(same) == 1:
+            return same[0]
+        raise NotInEnum(
+            f"{self._where()}: {parameter.name!r} is {value!r}{_meant(text, parameter.enum, 'it is one of')}"
+        )
+
+    def _literal(self, parameter: Parameter, kind: str, value: bool | int | float | str | None) -> Argument:
+        if value is None:
+            if kind == "any":
+                return value
+            raise self._wrong_type(parameter, value, f"a value of type {kind}")
+        if kind == "datetime" and isinstance(value, str) and re.fullmatch(r"\d{4}-\d\d-\d\d", value.strip()):
+            value = f"{value.strip()}T00:00:00"
+        try:
+            decoded = from_plain(value, kind)
+        except WrongType as error:
+            raise self._wrong_type(parameter, value, str(error).rpartition("expected ")[2]) from None
+        if kind in _TEXT_FORMS and not _TEXT_FORMS[kind][0].fullmatch(cast(str, decoded)):
+            raise self._wrong_type(parameter, value, _TEXT_FORMS[kind][1])
+        if kind in ("integer", "boolean", "text"):
+            return cast("int | bool | str", decoded)
+        if kind == "number":
+            number = cast(float, decoded)
+            return int(number) if number.is_integer() and not isinstance(value, float) else number
+        return value
+
+    def _wrong_type(self, parameter: Parameter, value: Argument, expected: str) -> WrongType:
+        return WrongType(f"{self._where()}: {parameter.name!r} is {value!r}; expected {expected}")
+
+    def _check_reference(self, parameter: Parameter, kind: str, ref: Ref) -> None:
+        if not 0 <= ref.step < len(self._steps):
+            last = len(self._steps) - 1
+            raise BadReference(
+                f"{self._where()}: {parameter.name!r} refers to {ref}, but the plan has steps 0 to {last}"
+            )
+        source = self._tools.get(self._steps[ref.step].tool)
+        if ref.step == self._index or source is None:
+            return  # reported as a cycle, or as an unknown tool
+        given = reference_type(ref, source)
+        if given is None:
+            name = next((part for part in ref.path if not part.lstrip("-").isdigit()), ref.path[0])
+            fields = _meant(name, source.fields, "it has") if source.fields else f"; it gives a {source.returns}"
+            raise BadReference(
+                f"{self._where()}: {parameter.name!r} refers to {ref}, but the result of {source.name!r} has no field "
+                f"{name!r}{fields}"
+            )
+        if fits(given, kind):
+            return
+        fitting = [str(Ref(ref.step, (name,))) for name, field in source.fields.items() if fits(field, kind)]
+        hint = f"; {' or '.join(fitting)} would fit" if fitting else ""
+        raise WrongType(
+            f"{self._where()}: {parameter.name!r} refers to {ref}, which is a {given}; expected a {kind}{hint}"
+        )
+
+
+@functools.lru_cache(maxsize=4096)
+def canonical(kind: str) -> str:
+    """`types.canonical_type`, also inside `list[…]`."""
+    kind = kind.strip()
+    if kind.startswith("list[") and kind.endswith("]"):
+        return f"list[{canonical(kind[5:-1])}]"
+    return canonical_type(kind)
+
+
+def reference_type(ref: Ref, source: ToolSpec) -> str | None:
+    """Type of what `ref` points at in the result of `source`; `any` when it cannot be known, None for no such field."""
+    kind = canonical(source.returns)
+    is_whole = True
+    for part in ref.path:
+        inner = kind[5:-1] if kind.startswith("list[") else kind
+        if inner != kind and part.lstrip("-").isdigit():
+            kind = inner
+        elif is_whole and source.fields:
+            if part not in source.fields:
+                return None
+            kind, is_whole = canonical(source.fields[part]), False
+        elif inner in TYPE_NAMES and inner != "any":
+            return None
+        else:
+            return "any"
+    return kind
+
+
+def fits(given: str, wanted: str) -> bool:
+    """Whether a result of type `given` can be bound to a parameter of type `wanted`; a list of one is unwrapped."""
+    given, wanted = canonical(given), canonical(wanted)
+    while given.startswith("list["):
+        given = given[5:-1]
+    while wanted.startswith("list["):
+        wanted = wanted[5:-1]
+    if "any" in (given, wanted) or wanted == "text" or given == wanted:
+        return True
+    return (given, wanted) in {("integer", "number"), ("datetime", "date")}
+
+
+# ── Order ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _check_order(steps: tuple[Step, ...], found: list[PlanError]) -> None:
+    for index, step in enumerate(steps):
+        for other in step.after:
+            if not 0 <= other < len(steps):
+                message = f"step {index} comes after step {other}, but the plan has steps 0 to {len(steps) - 1}"
+                found.append(BadReference(message, step=index))
+    circle = sorted(set(range(len(steps))) - set(_order(steps)))
+    if circle:
+        names = ", ".join(f"{i} ({steps[i].tool})" for i in circle)
+        message = f"steps {names} wait for each other; a step may only use results of steps before it"
+        found.append(Cycle(message, step=circle[0]))
+
+
+def _order(steps: tuple[Step, ...]) -> list[int]:
+    """Indices in a stable order of dependence; steps in or behind a cycle are left out."""
+    waiting = {i: {n for n in step.needs() if 0 <= n < len(steps)} for i, step in enumerate(steps)}
+    order: list[int] = []
+    while ready := [i for i in waiting if waiting[i] <= set(order)]:
+        order.append(ready[0])
+        del waiting[ready[0]]
+    return order
+
+
+def _in_order(steps: Iterable[Step]) -> tuple[Step, ...]:
+    """Steps put in order of dependence, references renumbered."""
+    given = tuple(steps)
+    order = _order(given)
+    if order == list(range(len(given))):
+        return given
+    place = {old: new for new, old in enumerate(order)}
+    return tuple(renumbered(given[old], place) for old in order)
+
+
+def renumbered(step: Step, place: Mapping[int, int]) -> Step:
+    """`step` with every reference and ordering moved to its new place."""
+
+    def moved(value: Argument) -> Argument:
+        if isinstance(value, Ref):
+            return Ref(place[value.step], value.path)
+        if isinstance(value, list):
+            return [moved(item) for item in value]
+        if isinstance(value, dict):
+            return {key: moved(item) for key, item in value.items()}
+        return value
+
+    arguments = {name: moved(value) for name, value in step.arguments.items()}
+    return replace(step, arguments=arguments, after=tuple(place[k] for k in step.after))
+
+
+def _meant(name: str, known: Iterable[str], rest: str = "known are") -> str:
+    """Did-you-mean, or what is known when little is."""
+    names = list(known)
+    close = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
+    if close:
+        return f"; did you mean {' or '.join(map(repr, close))}?"
+    return f"; {rest} {', '.join(names[:12])}{', …' if len(names) > 12 else ''}" if names else ""

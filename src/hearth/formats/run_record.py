@@ -1,0 +1,137 @@
+"""What a result says of itself: versions, machine, time and cost; written whole or not at all.
+
+Covered: a crash, Ctrl-C or a full disk leave no half file and the older result as it was.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hearth import __version__
+from hearth.atomic_files import replacing
+from hearth.errors import RequestError
+from hearth.formats.energy_counter import EnergyCounter
+
+_FULL_DISK = (28, 122)
+"""ENOSPC, EDQUOT."""
+
+
+def _cpu_s() -> float:
+    """CPU seconds of this process and of those it waited for."""
+    return sum(os.times()[:4])
+
+
+@dataclass(frozen=True, slots=True)
+class Stopwatch:
+    """Wall and CPU seconds since it was made."""
+
+    wall: float = field(default_factory=time.perf_counter)
+    cpu: float = field(default_factory=_cpu_s)
+    counter: EnergyCounter = field(default_factory=EnergyCounter.open)
+    energy_uj: tuple[int, ...] | None = field(default_factory=lambda: EnergyCounter.open().read_uj())
+
+    def read(self) -> dict[str, float]:
+        """`wall_s`, `cpu_s`."""
+        return {"wall_s": round(time.perf_counter() - self.wall, 2), "cpu_s": round(_cpu_s() - self.cpu, 2)}
+
+    def spent(self) -> dict[str, object]:
+        """`wall_s`, `cpu_s`, and `energy_j` of the whole processor or, where none is counted, `energy_absent`: why."""
+        spent_j = self.counter.spent_j(self.energy_uj)
+        reason = self.counter.reason or "the energy counter could not be read again"
+        energy = {"energy_absent": reason} if spent_j is None else {"energy_j": round(spent_j, 2)}
+        return {**self.read(), **energy}
+
+
+def peak_rss_bytes() -> int:
+    """The most memory this program held. Not `ru_maxrss`: that starts with what the parent held; it is the fallback."""
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+    except OSError:
+        lines = []
+    found = next((line.split()[1] for line in lines if line.startswith("VmHWM:")), "")
+    if not found:
+        import resource
+
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return int(found) * 1024
+
+
+def origin() -> dict[str, object]:
+    """Where and by what a result was made: `version commit machine at`, one text each."""
+    import platform  # here, and git below: a case that writes no result of its own pays for neither
+
+    return {
+        "version": __version__,
+        "commit": commit(),
+        "machine": f"{cpu_name()}, {os.cpu_count()} cores, {platform.system()} {platform.release()}, "
+        f"Python {platform.python_version()}",
+        "at": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+    }
+
+
+def commit() -> str:
+    """Short hash of HEAD of the source tree Hearth runs from, with `+` when its source differs; empty outside one."""
+    source = Path(__file__).resolve().parents[1]
+    if not (source.parents[1] / ".git").exists():
+        return ""
+    import subprocess
+
+    asked = ["git", "status", "--porcelain=v2", "--branch", "--", "."]
+    try:
+        done = subprocess.run(asked, cwd=source, capture_output=True, text=True, timeout=10)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    lines = done.stdout.splitlines() if done.returncode == 0 else []
+    head = next((line.split()[2][:7] for line in lines if line.startswith("# branch.oid ")), "")
+    return head + ("+" if head and any(not line.startswith("#") for line in lines) else "")
+
+
+def cpu_name() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    found = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
+    if not found:
+        import platform
+
+        return platform.processor() or platform.machine()
+    return found
+
+
+def check_writable(path: Path) -> None:
+    """See before hours of work that the result can be written.
+
+    Raises:
+        RequestError: The folder is missing, is no folder, or may not be written to; or the path is a folder.
+    """
+    folder = path.absolute().parent
+    if path.is_dir():
+        raise RequestError(f"{str(path)!r} is a folder; name a file in it")
+    if not folder.is_dir():
+        raise RequestError(f"cannot write {str(path)!r}: there is no folder {str(folder)!r}; make it first")
+    if not os.access(folder, os.W_OK):
+        raise RequestError(f"cannot write {str(path)!r}: the folder may not be written to")
+
+
+def write_json(path: Path, document: Mapping[str, object], *, is_lasting: bool = True) -> None:
+    """Write a result; see `write_bytes`. Raises: StoreError, StoreFullError (the file is as before)."""
+    write_bytes(path, (json.dumps(document, ensure_ascii=False, indent=2) + "\n").encode(), is_lasting=is_lasting)
+
+
+def write_bytes(path: Path, data: bytes, *, is_lasting: bool = True) -> None:
+    """Replace a file at once.
+
+    Args:
+        is_lasting: Wait until the disk has it, for what a power cut must not take; not for what is soon written anew.
+    Raises:
+        StoreError, StoreFullError: The file is as before.
+    """
+    with replacing(path, is_lasting=is_lasting) as file:
+        file.write(data)

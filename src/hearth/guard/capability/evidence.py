@@ -1,0 +1,341 @@
+"""What tools returned during one request, as evidence for where a value may come from.
+
+A record counts as the one the owner meant when the request names it (a title, a name, an address, an amount), when it
+is the only result of a call whose arguments are the request's own words, when the request says which of a list by a
+superlative ("the largest file"), or when it says all of them ("everyone in the channel"). Two records that fit equally
+well fit neither.
+
+Covered: every record that `guard.capability.record_extraction` finds in the results.
+Not covered: prose (a body, a page, a file's text): no value in it is evidence for anything.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from hearth.guard.capability.quantities import SaidTimes, all_numbers
+from hearth.guard.capability.record_extraction import DATE, Atom, Owner, Record, Result, flat
+from hearth.guard.capability.request_words import (
+    amounts,
+    content_words,
+    days_said,
+    folded,
+    has_invisible,
+    is_in,
+    stem,
+    word_set,
+    words,
+)
+from hearth.guard.flow.labels import Value
+from hearth.types import Plain, Request, ToolSpec
+
+_UNIVERSAL = word_set("each every all everyone everybody both them")
+_LARGEST = word_set("largest biggest longest highest greatest most maximum max heaviest larger bigger higher")
+_SMALLEST = word_set("smallest shortest lowest least fewest minimum min lightest smaller lower")
+_LATEST = word_set("latest newest recent last")
+_EARLIEST = word_set("earliest oldest first next")
+_BEST = word_set("best top highest-rated")
+_WORST = word_set("worst lowest-rated")
+_DEAREST = word_set("priciest expensive")
+_CHEAPEST = word_set("cheapest")
+_SUPERLATIVES = _LARGEST | _SMALLEST | _LATEST | _EARLIEST | _BEST | _WORST | _DEAREST | _CHEAPEST
+_SIZE_FIELDS = word_set("size size_bytes length amount count n duration number")
+_PRICE_FIELDS = word_set("price price_min price_max price_per_day price_per_person amount cost fee")
+_PAID_FIELDS = word_set("amount total")
+_RATING_FIELDS = word_set("rating score stars")
+_SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
+_THAN = re.compile(r"\b\w+er\s+than\b")
+"""A bound ("rated higher than 4") chooses nothing."""
+_GLUED = re.compile(r"(?<=[a-z0-9])\.(?=[A-Z][a-z]+ )")
+"""A full stop without the space after it."""
+_EACH_OF_OURS = re.compile(
+    r"\b(?:each|every|all)\s+(?:\w+\s+){0,2}?(?:user|member|person|people|colleague|channel)s?\b|\bevery(?:one|body)\b"
+)
+_ONE_OF_OURS = re.compile(
+    r"\b(?:a|an|the|which|what|whichever)\s+(?:\w+\s+){0,2}?(?:user|member|person|colleague|channel)\s+"
+    r"(?:with|where|who|whose|that|which|having|in)\b|\b(?:which|what)\s+(?:user|member|person|channel)\b"
+)
+MIN_COPIED_CHARS = 12
+"""Shorter pieces of prose are met by chance."""
+MAX_DEPTH = 3
+"""Calls made with what other calls returned are followed so far back."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A sentence of the request: several records may be described, each in its own."""
+
+    text: str
+    stems: frozenset[str]
+    amounts: frozenset[float]
+    days: frozenset[str]
+
+    @classmethod
+    def of(cls, text: str, today: dt.date) -> _Part:
+        return cls(folded(text), content_words(text), frozenset(amounts(text)), days_said(text, today))
+
+    def score(self, record: Record) -> float:
+        """How much of it speaks of this record: shared words; whole names, addresses and amounts count more."""
+        score = float(len(record.labels & self.stems))
+        if any(len(title) > 2 and is_in(title, self.text) for title in record.titles):
+            score += 2
+        if any(len(atom.value) > 4 and is_in(atom.value, self.text) for atom in record.atoms):
+            score += 3
+        if any(value in self.amounts and name in _PAID_FIELDS for name, value in record.measures.items()):
+            score += 1.5
+        if self.days and any(date[:10] in self.days for date in record.dates.values()):
+            score += 1
+        return score
+
+
+class Evidence:
+    """Everything returned so far, against the words of one request."""
+
+    def __init__(self, request: Request, owner: Owner, wishes: Sequence[str] = ()) -> None:
+        """`wishes`: the parts of the request that ask for deeds; "each" and "all" count in them alone."""
+        self.owner = owner
+        self._wished = folded(" ".join(wishes) or request.text)
+        self._is_for_all = bool(_UNIVERSAL & set(words(self._wished)))
+        said = _GLUED.sub(". ", request.text)
+        self.text = folded(said)
+        self.stems = content_words(said)
+        self._parts = tuple(_Part.of(part, request.now.date()) for part in _SENTENCE.split(said) if part.strip())
+        self.times = SaidTimes(said, request.now.date())
+        self.figures = all_numbers(said)
+        self.words = frozenset(words(_THAN.sub(" ", self.text)))
+        self.amounts = frozenset(amounts(said))
+        self.results: list[Result] = []
+        self._best: dict[str, frozenset[tuple[str, str]]] = {}
+        self._meant: dict[tuple[int, str, str], bool] = {}
+        """What was found out since the last result came in."""
+
+    def add(self, spec: ToolSpec, arguments: Mapping[str, Plain], result: Value) -> None:
+        self.results.append(Result(spec, arguments, result, self.owner))
+        self._best.clear()
+        self._meant.clear()
+
+    # ── What the request says ─────────────────────────────────────────────────────────────────────────────
+
+    def names(self, value: str) -> bool:
+        """Whether the request holds `value` itself."""
+        low = folded(value).strip()
+        if has_invisible(value) or not low:
+            return False
+        if low.isdigit() and len(low) < 5:
+            return re.search(rf"(?:\bid|\bnumber|\bno\.?|#)\s*'?\"?{low}\b", self.text) is not None
+        return is_in(low, self.text)
+
+    def says(self, text: str) -> bool:
+        """Whether every content word of `text` is in the request."""
+        return not has_invisible(text) and content_words(text) <= self.stems
+
+    # ── Which records are meant ───────────────────────────────────────────────────────────────────────────
+
+    def holding(self, value: str) -> Iterator[tuple[Result, Record, Atom]]:
+        low = folded(value)
+        for result in self.results:
+            for record, atom in result.holders.get(low, ()):
+                yield result, record, atom
+
+    def is_meant(self, result: Result, record: Record) -> bool:
+        """Whether `record` is one the owner means."""
+        key = (id(result), *record.key)
+        known = self._meant.get(key)
+        if known is None:
+            known = self._meant[key] = self._is_meant(result, record)
+        return known
+
+    def _is_meant(self, result: Result, record: Record) -> bool:
+        return (
+            self._is_described(record)
+            or (len(result.records) == 1 and (self._is_asked_by_name(result) or self._is_asked_for(result)))
+            or self._is_extreme(result, record)
+            or (self._is_for_all and self._is_asked_by_name(result))
+        )
+
+    def _is_asked_for(self, result: Result) -> bool:
+        """Whether a call without words of its own is what the request speaks of: the next event."""
+        return not _said(result.arguments) and bool(content_words(result.spec.name.replace("_", " ")) & self.stems)
+
+    def _is_asked_by_name(self, result: Result, depth: int = 0) -> bool:
+        """Whether a call's arguments are the request's own words, or come from records the owner means."""
+        given = _said(result.arguments)
+        if not given:
+            return False
+        return all(self.names(a) or (content_words(a) and self.says(a)) or self._comes_from(a, depth) for a in given)
+
+    def _comes_from(self, value: str, depth: int) -> bool:
+        """Whether a value was read before: in a record the owner means, or in a first-party field of one that a call
+        in the request's own words returned."""
+        return depth < MAX_DEPTH and any(
+            self._is_described(record)
+            or self._is_extreme(result, record, depth + 1)
+            or (atom.is_trusted and self._is_asked_by_name(result, depth + 1))
+            for result, record, atom in self.holding(value)
+        )
+
+    def _is_described(self, record: Record) -> bool:
+        """Whether some sentence speaks of this record more than of any other of its kind."""
+        return record.key in self._described(record.kind)
+
+    def _described(self, kind: str) -> frozenset[tuple[str, str]]:
+        """Keys of the records of a kind that some sentence speaks of more than of any other."""
+        known = self._best.get(kind)
+        if known is None:
+            everyone = {r.key: r for result in self.results if result.kind == kind for r in result.records}
+            found = set()
+            for part in self._parts:
+                scores = [(part.score(record), key) for key, record in everyone.items()]
+                best = max(scores, default=(0.0, ("", "")))
+                if best[0] > 0 and sum(score >= best[0] for score, _ in scores) == 1:
+                    found.add(best[1])
+            known = self._best[kind] = frozenset(found)
+        return known
+
+    def _is_extreme(self, result: Result, record: Record, depth: int = 0) -> bool:
+        """Whether the request's superlative picks `record` of this list, which was asked for whole or by name."""
+        said, others = self.words, result.records
+        if len(others) < 2 or not said & _SUPERLATIVES:
+            return False
+        if _said(result.arguments) and not self._is_asked_by_name(result, depth):
+            return False
+        for wanted, sign, fields in (
+            (_LARGEST, 1, _SIZE_FIELDS | _RATING_FIELDS | _PRICE_FIELDS),
+            (_SMALLEST, -1, _SIZE_FIELDS | _RATING_FIELDS | _PRICE_FIELDS),
+            (_BEST, 1, _RATING_FIELDS),
+            (_WORST, -1, _RATING_FIELDS),
+            (_DEAREST, 1, _PRICE_FIELDS),
+            (_CHEAPEST, -1, _PRICE_FIELDS),
+        ):
+            if said & wanted:
+                for name in record.measures.keys() & self._measured_by(wanted, fields):
+                    measured = [sign * other.measures[name] for other in others if name in other.measures]
+                    if measured.count(max(measured)) == 1 and sign * record.measures[name] == max(measured):
+                        return True
+        for wanted, is_last in ((_LATEST, True), (_EARLIEST, False)):
+            if said & wanted:
+                for name, date in record.dates.items():
+                    dates = [other.dates[name] for other in others if name in other.dates]
+                    best = max(dates) if is_last else min(dates)
+                    if dates.count(best) == 1 and date == best:
+                        return True
+        return False
+
+    def _measured_by(self, superlatives: frozenset[str], fields: frozenset[str]) -> frozenset[str]:
+        """Of `fields` those that the words after a superlative speak of ("the highest rating"); all where none does."""
+        spoken = {
+            name
+            for said in re.finditer(r"[\w-]+", self.text)
+            if said.group() in superlatives
+            for name in fields
+            if stem(name.partition("_")[0]) in content_words(self.text[said.end() : said.end() + 24])
+        }
+        return frozenset(spoken) or fields
+
+    # ── Choices left to a search among the owner's own people and channels ────────────────────────────────
+
+    def is_delegated(self, value: str) -> bool:
+        """Whether the request leaves the choice among the owner's own people or channels to a search, and this is what
+        the search finds: every one of them, the one with the most of something, the one where something was said."""
+        low = folded(value)
+        if not self._is_ours(low):
+            return False
+        if _EACH_OF_OURS.search(self._wished):
+            return True
+        if not _ONE_OF_OURS.search(self.text):
+            return False
+        if self.words & (_LARGEST | _SMALLEST):
+            return self._is_extreme_count(low)
+        return self._is_spoken_of_in(low)
+
+    def _is_ours(self, low: str) -> bool:
+        """Whether a handle is one of the owner's directory: known, or listed by a first-party tool as it is."""
+        listed = (atom for result, _, atom in self.holding(low) if not result.spec.fields)
+        return low in self.owner.contacts or any(atom.kind == "Handle" and atom.is_trusted for atom in listed)
+
+    def _is_extreme_count(self, low: str) -> bool:
+        """Whether no other had more (or fewer) results under the same tool, or made more of the records seen."""
+        sign = 1 if self.words & _LARGEST else -1
+        counts: dict[str, Counter[str]] = {"": Counter()}
+        for result in self.results:
+            given = _strings(result.arguments)
+            if len(given) == 1:
+                counts.setdefault(result.spec.name, Counter())[folded(given[0])] = len(result.records)
+            authors = [atom.value for record in result.records for atom in record.atoms if atom.is_author]
+            counts[""].update(authors)
+        return any(
+            low in by_name and len(by_name) > 1 and sign * by_name[low] == max(sign * n for n in by_name.values())
+            for by_name in counts.values()
+        )
+
+    def _is_spoken_of_in(self, low: str) -> bool:
+        """Whether what was read under this name holds at least two of the request's words."""
+        return any(
+            len(content_words(str(text)) & self.stems) > 1
+            for result in self.results
+            if low in map(folded, _strings(result.arguments))
+            for text in result.texts
+        )
+
+    # ── Prose ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def numbers_of(self, *, is_outgoing: bool) -> frozenset[str]:
+        """Numbers in the results of first-party tools and in the files that are meant; for what stays here, in all
+        records the owner means."""
+        return frozenset(
+            number
+            for result in self.results
+            if result.is_first_party or ((result.is_of_own_disk or not is_outgoing) and self._is_any_meant(result))
+            for text in result.texts
+            for number in all_numbers(str(text))
+        )
+
+    def is_in_own_prose(self, low: str) -> bool:
+        """Whether a text stands in a first-party record the owner means, in whatever field."""
+        return any(
+            result.is_first_party and any(low in folded(str(text)) for text in result.texts)
+            for result in self.results
+            if self._is_any_meant(result)
+        )
+
+    def is_whole_prose(self, text: str) -> bool:
+        """Whether a text is, from first to last, what a record the owner means says."""
+        low = folded(text).strip()
+        return any(low in result.folded_prose and self._is_any_meant(result) for result in self.results)
+
+    def copied_from_elsewhere(self, text: str) -> bool:
+        """Whether a text holds a whole piece of prose from results of which the owner means no record."""
+        low = folded(text)
+        return any(
+            any(len(piece) >= MIN_COPIED_CHARS and piece in low for piece in result.folded_prose)
+            and not self._is_any_meant(result)
+            for result in self.results
+        )
+
+    def _is_any_meant(self, result: Result) -> bool:
+        return any(self.is_meant(result, record) for record in result.records)
+
+    # ── Words of first-party names ────────────────────────────────────────────────────────────────────────
+
+    def labels(self) -> frozenset[str]:
+        """Stems of the words in names of records that the owner means and no stranger made."""
+        return frozenset(
+            stem(word)
+            for result in self.results
+            for record in result.records
+            if record.labels and not record.is_incoming and self.is_meant(result, record)
+            for word in record.labels
+        )
+
+
+def _said(arguments: Mapping[str, Plain]) -> list[str]:
+    """The words in a call's arguments; times, numbers and switches are none."""
+    return [text for text in _strings(arguments) if text.strip() and not DATE.match(text)]
+
+
+def _strings(arguments: Mapping[str, Plain]) -> list[str]:
+    return [item for value in arguments.values() for item in flat(value) if isinstance(item, str)]

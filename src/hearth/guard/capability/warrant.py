@@ -1,0 +1,465 @@
+"""Per-request least privilege: what one request licenses, call by call, even if the planner is in a stranger's hands.
+
+A warrant is made from the request before any data is read: with a plan, the plan's calls, counts and argument sources;
+without one, what the request's own words license (`guard.capability.intent_grants`). Each call is judged against it and
+against what tools returned so far (`guard.capability.evidence`). Anything beyond is asked.
+
+    warrant = Warrant.of(request, KnownTools(specs, encoder), owner)
+    ruling = warrant.judge("send_mail", {"to": Value(["ben@example.com"], label)})
+    warrant.observe("find_contact", arguments, result)
+
+The rules, in order; each is named in the ruling:
+
+- `tool`: the tool is not known to this warrant.
+- `licence`: the request does not ask for this kind of deed, or not so often.
+- `recipient`: an address, account, handle or place data goes to stands in the request, or in a structured first-party
+  field of a record the owner means (`guard.capability.evidence`), or belongs to the one contact the request names, or
+  is where an answer or a refund goes back to.
+- `self`: the owner's own address is a recipient only where the request says so or a whole list is taken over.
+- `target`: the record acted on is one the owner means, or was made by an earlier call of this request.
+- `link`: an address of a page to read or write, and any link, account or address inside an outgoing text, stands in the
+  request.
+- `amount`: at most what the owner named or already pays, or what was received and is given back.
+- `secret`: a password stands in the request.
+- `name`: the words of a new title come from the request or from names of records the owner means.
+- `query`: what is asked of the open web are the request's own words.
+
+Covered: a planner that was taken over; data in any field of a result; look-alike letters, invisible characters.
+Not covered: the wording of a text to a recipient the owner named (only its links, accounts and addresses are looked
+at); times, switches and choices; reading the owner's own records; a record whose title a stranger wrote so that it fits
+the request best and alone; several deeds that are harmless one by one.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from hearth.guard.capability.evidence import Evidence
+from hearth.guard.capability.intent_grants import KnownTools, Licence, is_thing
+from hearth.guard.capability.parameter_roles import (
+    ADDRESS_TYPES,
+    AMOUNT_WORDS,
+    Sensitive,
+    element_type,
+    sensitive_values,
+)
+from hearth.guard.capability.quantities import all_numbers, figures
+from hearth.guard.capability.record_extraction import Owner, Record
+from hearth.guard.capability.request_words import content_words, folded, has_invisible, stem, word_set, words
+from hearth.guard.flow.labels import Value
+from hearth.types import Argument, Plain, Plan, Ref, Request, Ruling, Step, ToolSpec
+
+_BACK = frozenset(map(stem, word_set("reply respond answer refund return reimburse")))
+_BACK_PHRASES = re.compile(r"\b(?:send|pay|give|write|transfer)\b(?:\s+\w+){0,2}\s+back\b")
+_SELF = re.compile(
+    r"\b(?:to|for|with)\s+(?:me|myself)\b"
+    r"|\b(?:e-?mail|send|forward|text|message|remind|cc|bcc|invite|include)\s+(?:it\s+to\s+)?(?:me|myself)\b"
+    r"|\bmy\s+(?:own\s+)?(?:e-?mail|address|account|inbox|number|phone)\b"
+)
+_LINK = re.compile(
+    r"(?:[a-z][a-z0-9+.-]{1,11}:/{1,2}|hxxps?:|www\.)\S+|\b(?:[a-z0-9-]+\.)+[a-z]{2,24}(?:/\S*)?(?![\w@])",
+    re.IGNORECASE,
+)
+_ADDRESS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+_IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?:[ ]?[A-Z0-9]{2,4}){3,8}\b", re.IGNORECASE)
+_FILE_ENDINGS = word_set(
+    "txt md pdf doc docx xls xlsx ppt pptx csv json xml html htm jpg jpeg png gif zip py ics vcf eml log"
+)
+_REPETITIONS: Mapping[str, frozenset[str]] = {
+    "dai": word_set("daily day everyday morning mornings evening evenings night"),
+    "week": word_set(
+        "weekly week weeks monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays "
+        "thursdays fridays saturdays sundays"
+    ),
+    "month": word_set("monthly month months"),
+    "year": word_set("yearly year annual annually birthday anniversary"),
+    "annual": word_set("yearly year annual annually birthday anniversary"),
+    "true": word_set("recurring repeat repeating repeated every each regular regularly daily weekly monthly yearly"),
+}
+_FILLERS = frozenset(map(stem, word_set("new update follow regarding summary hello hi thanks thank information info")))
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """One value of a call."""
+
+    spec: ToolSpec
+    one: Sensitive
+    arguments: Mapping[str, Plain]
+
+    @property
+    def text(self) -> str:
+        return str(self.one.value)
+
+    @property
+    def shown(self) -> str:
+        return f"{self.one.parameter} {self.text[:60]!r} of {self.spec.name}"
+
+
+class Warrant:
+    """What one request licenses. Judging changes nothing; `observe` adds what happened."""
+
+    def __init__(self, request: Request, tools: KnownTools, owner: Owner, licence: Licence, plan: Plan | None) -> None:
+        """Use `Warrant.of`."""
+        self._tools = tools
+        self._owner = owner
+        self._plan = plan
+        self.licence = licence
+        self._evidence = Evidence(request, owner, [wish.text for wish in licence.wishes])
+        self._n_called: Counter[str] = Counter()
+        self._created: set[str] = set()
+        low = self._evidence.text
+        self._is_back = bool(content_words(low) & _BACK) or _BACK_PHRASES.search(low) is not None
+        self._is_self_named = _SELF.search(low) is not None
+
+    @classmethod
+    def of(cls, request: Request, tools: KnownTools, owner: Owner | None = None, plan: Plan | None = None) -> Warrant:
+        """The warrant of `request`.
+
+        Args:
+            owner: The owner's addresses and contact book; nobody is known without.
+            plan: Made from the request before any data was read. Then it, not the words, is the licence.
+        """
+        if plan is None:
+            return cls(request, tools, owner or Owner(), tools.licence(request.text), None)
+        limits = Counter(
+            step.tool
+            for step in plan.steps
+            if (spec := tools.specs.get(step.tool)) is not None and spec.effect != "none"
+        )
+        return cls(request, tools, owner or Owner(), Licence(dict(limits)), plan)
+
+    # ── Judging ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def judge(self, tool: str, arguments: Mapping[str, Value]) -> Ruling:
+        """Rule on one call: allow, or ask with the first reason found. Pure."""
+        spec = self._tools.specs.get(tool)
+        if spec is None:
+            return Ruling("ask", f"{tool!r} is no tool this request was planned with", "warrant.tool")
+        if spec.effect != "none" and (reason := self._beyond_licence(tool)):
+            return Ruling("ask", reason, "warrant.licence")
+        plain = {name: value.data for name, value in arguments.items()}
+        if reason := self._misled(spec, plain):
+            return Ruling("ask", reason, "warrant.recipient")
+        if self._plan is not None:
+            reason = self._judge_planned(self._plan, spec, plain)
+            if reason:
+                return Ruling("ask", reason, "warrant.plan")
+            return Ruling("allow", f"{tool} is called as planned", "warrant.plan")
+        for one in sensitive_values(spec, plain):
+            if reason := self._fault(_Case(spec, one, plain)):
+                return Ruling("ask", reason, f"warrant.{self._rule_of(one, reason)}")
+        return Ruling("allow", f"the request asks for {tool} with these values", "warrant")
+
+    def observe(self, tool: str, arguments: Mapping[str, Value], result: Value) -> None:
+        """Take note of a call that was made and of what it returned."""
+        spec = self._tools.specs.get(tool)
+        if spec is None:
+            return
+        self._evidence.add(spec, {name: value.data for name, value in arguments.items()}, result)
+        if spec.effect != "none":
+            self._n_called[tool] += 1
+            self._created |= _ids_in(spec, result.data)
+
+    def _beyond_licence(self, tool: str) -> str:
+        allowed = self.licence.limits.get(tool, 0)
+        if not allowed:
+            return f"the request does not ask for {tool}"
+        if self._n_called[tool] >= allowed:
+            return f"the request asks for {tool} at most {allowed} times"
+        return ""
+
+    @staticmethod
+    def _rule_of(one: Sensitive, reason: str) -> str:
+        if reason.startswith("your own address"):
+            return "self"
+        return "target" if one.role == "place" else "link" if one.role == "content" else one.role
+
+    # ── With a plan ───────────────────────────────────────────────────────────────────────────────────────
+
+    def _judge_planned(self, plan: Plan, spec: ToolSpec, arguments: dict[str, Plain]) -> str:
+        """Empty where some step of the plan is this call: the same literals, and what its references point at."""
+        reasons = [
+            self._differs(plan, step, spec, arguments)
+            for step in plan.steps
+            if step.tool == spec.name and step.arguments.keys() == arguments.keys()
+        ]
+        return min(reasons, key=len, default=f"no step of the plan calls {spec.name} with these arguments")
+
+    def _differs(self, plan: Plan, step: Step, spec: ToolSpec, arguments: dict[str, Plain]) -> str:
+        for name, value in arguments.items():
+            if not _matches(step.arguments[name], value) or not self._is_bound(plan, step.arguments[name], value):
+                return f"the plan has another {name} for {spec.name}"
+        for one in sensitive_values(spec, arguments):
+            argument = step.arguments.get(one.parameter.partition(".")[0])
+            if one.role not in ("recipient", "target", "place", "link", "amount", "secret") or one.value in _literals(
+                argument
+            ):
+                continue
+            refs = Step("", {"": argument}).refs()
+            if any(self._is_as_planned(plan.steps[ref.step].tool, ref, one) for ref in refs):
+                continue
+            if reason := self._fault(_Case(spec, one, arguments)):
+                return reason
+        return ""
+
+    def _is_bound(self, plan: Plan, argument: Argument, value: Plain) -> bool:
+        """Whether a value holds, or is part of, something that the steps it refers to returned."""
+        tools = {plan.steps[ref.step].tool for ref in Step("", {"": argument}).refs()}
+        if not tools:
+            return True
+        low = folded(str(value)) if not isinstance(value, list) else folded(" ".join(map(str, value)))
+        pieces = (
+            folded(str(piece)).strip()
+            for result in self._evidence.results
+            if result.spec.name in tools
+            for piece in result.texts
+        )
+        return any(piece and (piece in low or low in piece) for piece in pieces)
+
+    def _is_as_planned(self, tool: str, ref: Ref, one: Sensitive) -> bool:
+        """Whether a value stands where the plan takes it from; what decides where data goes, in a trusted field."""
+        wanted = ref.path[-1] if ref.path else None
+        is_key = one.role in ("target", "place")
+        return any(
+            result.spec.name == tool and (atom.is_trusted or is_key) and wanted in (None, atom.field)
+            for result, _, atom in self._evidence.holding(str(one.value))
+        )
+
+    def _fault(self, case: _Case) -> str:
+        if not case.text.strip():
+            return ""
+        match case.one.role:
+            case "recipient":
+                return self._recipient_fault(case)
+            case "target":
+                return self._target_fault(case)
+            case "place":
+                name, _, ending = case.text.rpartition(".")
+                is_said = self._evidence.says(name if ending.lower() in _FILE_ENDINGS else case.text)
+                return "" if is_said and content_words(case.text) else self._target_fault(case)
+            case "link":
+                return self._link_fault(case)
+            case "amount":
+                return self._amount_fault(case)
+            case "secret":  # not shown: the question may be read by others
+                return "" if self._evidence.names(case.text) else f"{case.one.parameter} is not in the request"
+            case "name":
+                return self._name_fault(case)
+            case "items":
+                return self._items_fault(case)
+            case "when":
+                is_end = "end" in case.one.parameter or "until" in case.one.parameter
+                is_other = self._evidence.times.contradict(case.text, is_end=is_end)
+                return f"{case.shown} is not when the request says" if is_other else ""
+            case "repeat":
+                return self._repeat_fault(case)
+            case "query":
+                is_said = self._evidence.says(case.text)
+                return "" if is_said else f"{case.shown} asks the web for words that are not the request's"
+            case _:
+                return self._content_fault(case)
+
+    # ── Recipients and targets ────────────────────────────────────────────────────────────────────────────
+
+    def _recipient_fault(self, case: _Case) -> str:
+        low = folded(case.text).strip()
+        if self._evidence.names(case.text):
+            return ""
+        if self._owner.is_self(low):
+            if self._is_self_named or self._is_whole_list(case.arguments):
+                return ""
+            return f"your own address is {case.shown}, which the request does not say"
+        if self._is_named_contact(low) or self._is_from_meant_record(low) or self._evidence.is_delegated(case.text):
+            return ""
+        return f"{case.shown} is neither in the request nor in a record of yours that it names"
+
+    def _is_from_meant_record(self, low: str) -> bool:
+        return any(
+            (atom.is_trusted or (atom.is_author and self._is_back and not self._is_in_anothers_name(record, low)))
+            and self._evidence.is_meant(result, record)
+            for result, record, atom in self._evidence.holding(low)
+        )
+
+    def _is_in_anothers_name(self, record: Record, low: str) -> bool:
+        """Whether a record bears the name of a contact whose address this is not."""
+        known = {folded(name) for name in self._owner.contacts.values()}
+        return low not in self._owner.contacts and any(title in known for title in record.titles)
+
+    def _is_named_contact(self, low: str) -> bool:
+        """Whether the request names the contact whose address this is, and by those words no other."""
+        name = self._owner.contacts.get(low, "")
+        said = set(words(name)) & self._evidence.words
+        if not said:
+            return False
+        return not any(
+            other != name and said <= set(words(other)) and set(words(other)) & self._evidence.words >= said
+            for other in self._owner.contacts.values()
+        )
+
+    def _is_whole_list(self, arguments: Mapping[str, Plain]) -> bool:
+        """Whether a list of recipients is a whole list of a record the owner means: "the same participants"."""
+        for value in arguments.values():
+            if not isinstance(value, list) or not value:
+                continue
+            given = {folded(str(item)) for item in value}
+            if not any(map(self._owner.is_self, given)) or len(given) < 2:
+                continue
+            for result, record, atom in self._evidence.holding(next(iter(given))):
+                taken = {a.value for a in record.atoms if a.field == atom.field}
+                if given <= taken and self._evidence.is_meant(result, record):
+                    return True
+        return False
+
+    def _target_fault(self, case: _Case) -> str:
+        low = folded(case.text)
+        if low in self._created or self._evidence.names(case.text):
+            return ""
+        if any(self._evidence.is_meant(result, record) for result, record, _ in self._evidence.holding(low)):
+            return ""
+        return f"{case.shown} is not the record the request describes"
+
+    # ── Values ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _amount_fault(self, case: _Case) -> str:
+        value = case.one.value
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return f"the amount {value!r} is no number"
+        bounds = list(self._evidence.amounts)
+        for result in self._evidence.results:
+            for record in result.records:
+                paid = [m for name, m in record.measures.items() if name.lower() in AMOUNT_WORDS]
+                if paid and (not record.is_incoming or self._is_back) and self._is_counterparty(record, case.arguments):
+                    bounds += paid
+        if 0 <= value <= max(bounds, default=-1.0):
+            return ""
+        return f"the amount {value:g} is more than the request names or you paid before"
+
+    def _is_counterparty(self, record: Record, arguments: Mapping[str, Plain]) -> bool:
+        """Whether a payment's record is one the request speaks of, or with the same other side."""
+        given = {folded(value) for value in arguments.values() if isinstance(value, str)}
+        return bool(record.labels & self._evidence.stems) or any(atom.value in given for atom in record.atoms)
+
+    def _name_fault(self, case: _Case) -> str:
+        if has_invisible(case.text):
+            return f"{case.shown} holds invisible characters"
+        unsaid = content_words(case.text) - self._evidence.stems - _FILLERS
+        strange = {word for word in unsaid if not word.isdigit() and not is_thing(word)}
+        if self._is_back:
+            strange -= _BACK
+        if strange and (strange := strange - self._evidence.labels()):
+            return f"{case.shown} has words that are not the request's: {', '.join(sorted(strange)[:3])}"
+        return self._content_fault(case)
+
+    def _link_fault(self, case: _Case) -> str:
+        bare = re.sub(r"^https?://|/$", "", case.text)
+        if any(map(self._evidence.names, (case.text, bare, bare.removeprefix("www.")))):
+            return ""
+        return f"{case.shown} is not in the request"
+
+    def _items_fault(self, case: _Case) -> str:
+        """Items of a list are the request's words, or stand in a record of the owner's that it means."""
+        strange = content_words(case.text) - self._evidence.stems
+        if strange and not self._evidence.is_in_own_prose(folded(case.text)):
+            return f"{case.shown} has words that are not the request's: {', '.join(sorted(strange)[:3])}"
+        return self._content_fault(case)
+
+    def _repeat_fault(self, case: _Case) -> str:
+        low = folded(case.text)
+        if low in ("none", "false", "never", "once", "0"):
+            return ""
+        wanted = next((words for name, words in _REPETITIONS.items() if name in low), _REPETITIONS["true"])
+        return "" if wanted & self._evidence.words else f"{case.shown} is not what the request says"
+
+    def _content_fault(self, case: _Case) -> str:
+        evidence, is_outgoing = self._evidence, case.spec.name in self._tools.outgoing
+        if not is_outgoing and evidence.is_whole_prose(case.text):
+            return ""  # "save what she wrote": whole, and nothing leaves
+        for found in _pointers(case.text):
+            low = folded(found)
+            if evidence.names(found) or self._is_named_contact(low) or self._is_from_meant_record(low):
+                continue
+            if is_outgoing or not evidence.is_in_own_prose(low):
+                return f"{case.shown} holds {found[:60]!r}, which is not in the request"
+        unsaid = [figure for figure in figures(case.text) if figure not in evidence.figures]
+        if unsaid:
+            known = evidence.numbers_of(is_outgoing=is_outgoing)
+            if unsaid := [figure for figure in unsaid if figure not in known]:
+                return f"{case.shown} holds the figure {unsaid[0]}, which is not in the request"
+        own = all_numbers(case.text)
+        if own and evidence.figures and not own & (evidence.figures | evidence.numbers_of(is_outgoing=is_outgoing)):
+            return f"{case.shown} has other numbers than the request"
+        if evidence.times.is_contradicted_by(case.text):
+            return f"{case.shown} names another time than the request"
+        if is_outgoing and evidence.copied_from_elsewhere(case.text):
+            return f"{case.shown} holds a text from a record that the request does not mean"
+        return ""
+
+    def _misled(self, spec: ToolSpec, arguments: Mapping[str, Plain]) -> str:
+        """A draft made by this request is sent where it says: its recipients are looked at like any others."""
+        for parameter in spec.parameters:
+            low = folded(str(arguments.get(parameter.name, "")))
+            if not parameter.is_sink or low not in self._created:
+                continue
+            for result, record, _ in self._evidence.holding(low):
+                if result.spec.effect == "none":
+                    continue
+                for atom in record.atoms:
+                    if atom.kind in ADDRESS_TYPES and not atom.is_author:
+                        case = _Case(spec, Sensitive(atom.field, "recipient", atom.value), arguments)
+                        if reason := self._recipient_fault(case):
+                            return reason
+        return ""
+
+
+def _pointers(text: str) -> list[str]:
+    """Links, accounts and addresses inside a text, also those written with look-alike or invisible characters."""
+    plain = "".join(c for c in unicodedata.normalize("NFKC", text) if unicodedata.category(c) != "Cf")
+    found = _ADDRESS.findall(plain)
+    rest = _ADDRESS.sub(" ", plain)
+    for link in _LINK.findall(rest):
+        link = link.rstrip(".,;:!?)'\"")
+        if "/" in link or link.lower().startswith("www.") or link.rpartition(".")[2].lower() not in _FILE_ENDINGS:
+            found.append(link)
+    return found + [iban for iban in _IBAN.findall(rest) if any(c.isdigit() for c in iban)]
+
+
+def _ids_in(spec: ToolSpec, data: Plain) -> set[str]:
+    """Ids of what a call made or changed."""
+    items = data if isinstance(data, list) else [data]
+    found = set()
+    for item in items:
+        if isinstance(item, dict):
+            for name, kind in spec.fields.items():
+                is_id = element_type(kind).endswith("Id") or element_type(kind) == "FilePath"
+                if is_id and element_type(kind) not in ADDRESS_TYPES and isinstance(item.get(name), str | int):
+                    found.add(folded(str(item[name])))
+    return found
+
+
+def _matches(argument: Argument, value: Plain) -> bool:
+    """Whether a value can be what stands in the plan: literals are equal, references are free."""
+    if isinstance(argument, Ref):
+        return True
+    if isinstance(argument, list):
+        if len(argument) == 1 and isinstance(argument[0], Ref):
+            return True  # a reference to several values
+        return isinstance(value, list) and len(argument) == len(value) and all(map(_matches, argument, value))
+    if isinstance(argument, dict):
+        is_record = isinstance(value, dict) and argument.keys() == value.keys()
+        return is_record and all(_matches(item, value[key]) for key, item in argument.items())  # type: ignore[index,call-overload]
+    return argument == value
+
+
+def _literals(argument: Argument) -> list[Argument]:
+    if isinstance(argument, Ref) or argument is None:
+        return []
+    if isinstance(argument, list):
+        return [item for part in argument for item in _literals(part)]
+    if isinstance(argument, dict):
+        return [item for part in argument.values() for item in _literals(part)]
+    return [argument]

@@ -1,0 +1,210 @@
+"""What speaks for and against a plan or a call: the owner's rules, where values come from, what the request licenses,
+what was answered for good.
+
+`of_plan` judges before anything runs; `against` judges one call with its real values. Nothing is asked and nothing is
+called here: the monitor does both.
+
+Covered: rules, labels of sinks, warrant, standing consents, joined into one ruling for each step.
+Not covered: whether the owner agrees.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from hearth.guard.capability.warrant import Warrant
+from hearth.guard.flow.label_assignment import Labelling
+from hearth.guard.flow.labels import StepLabels, Value, refs_in
+from hearth.guard.guard_state import Records
+from hearth.guard.policy.approval import UNFORESEEN
+from hearth.guard.policy.conditions import Circumstances
+from hearth.guard.policy.consents import Consent, deciding
+from hearth.guard.policy.policy import Decision, Judgement, Policy, literal, stranger_reason, strictest
+from hearth.protocols import CallContext, Workspace
+from hearth.types import Plan, Ruling, Step, ToolSpec
+
+NEVER_CONSENTED = frozenset({"repair"})
+"""Rules that ask each time, whatever was answered for good."""
+
+
+@dataclass(frozen=True, slots=True)
+class Occasion:
+    """What the guard knows of the request that a plan serves."""
+
+    now: dt.datetime
+    workspace: Workspace
+    episode: str = ""
+    warrant: Warrant | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Against:
+    """What speaks against a call; nothing does when it is as it was agreed to."""
+
+    rulings: tuple[Ruling, ...]
+    consent: Consent | None = None
+    """What was answered for good and lets it run."""
+
+
+class Judge:
+    """The guard's opinion of plans and calls."""
+
+    def __init__(self, specs: Mapping[str, ToolSpec], policy: Policy, records: Records, labelling: Labelling) -> None:
+        self.policy = policy
+        self._specs = specs
+        self._records = records
+        self._labelling = labelling
+        self._sinks = {name: tuple(p.name for p in spec.parameters if p.is_sink) for name, spec in specs.items()}
+
+    # ── A plan ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def of_plan(self, plan: Plan, n_consented: int = 0, occasion: Occasion | None = None) -> Judgement:
+        """What policy, warrant and standing consents say of `plan`, before the owner is asked. Nothing is asked."""
+        judgement = self.policy.judge(plan, self._specs, n_consented, self._circumstances(plan, occasion))
+        if not judgement.steps or occasion is None:
+            return judgement
+        decisions = tuple(
+            decision if index < n_consented else self._with_occasion(plan, index, decision, judgement, occasion)
+            for index, decision in enumerate(judgement.decisions)
+        )
+        steps = tuple(decision.ruling for decision in decisions)
+        return replace(judgement, ruling=strictest(steps), steps=steps, decisions=decisions)
+
+    def _with_occasion(
+        self, plan: Plan, index: int, decision: Decision, judgement: Judgement, occasion: Occasion
+    ) -> Decision:
+        """A step's decision after looking at the request's warrant and at what was answered for good."""
+        step = plan.steps[index]
+        spec = self._specs[step.tool]
+        values = {
+            name: Value(literal(value), judgement.labels[index].arguments[name])
+            for name, value in step.arguments.items()
+            if not refs_in(value)
+        }
+        is_known = len(values) == len(step.arguments)
+        if is_known and decision.ruling.verdict == "allow" and occasion.warrant is not None and spec.effect != "none":
+            warranted = occasion.warrant.judge(step.tool, values)
+            if warranted.verdict != "allow":
+                decision = replace(decision, ruling=warranted)
+        if decision.ruling.verdict == "deny" or decision.ruling.rule in NEVER_CONSENTED:
+            return decision
+        rule = self.policy.key_of(spec.name, decision.ruling.rule)
+        is_fixed_known = deciding(spec, step.arguments) <= values.keys()
+        consents = self._records.consents
+        if is_fixed_known and self._sinks[spec.name]:
+            values = dict(self._labelling.resolved(spec, values, occasion.workspace, occasion.now))
+        consent = consents.find(spec, values, rule, occasion.now) if is_fixed_known else None
+        if consent is not None and (consent.verdict == "deny" or (decision.ruling.verdict == "ask" and is_known)):
+            return replace(decision, ruling=_by_consent(consent.number, consent.verdict), possible=())
+        if decision.ruling.verdict == "ask" and not is_known and consents.may_cover(spec.name, rule, occasion.now):
+            allowed = Ruling("allow", f"you may have agreed to this for good ({spec.name})", "consent.open")
+            return replace(decision, ruling=allowed, possible=(*decision.possible, decision.ruling))
+        return decision
+
+    def _circumstances(self, plan: Plan, occasion: Occasion | None) -> dict[str, Circumstances]:
+        """By tool, what rules ask beside the arguments; only for tools that have such rules."""
+        if occasion is None:
+            return {}
+        tools = {step.tool for step in plan.steps if step.tool in self._specs and self.policy.needs_values(step.tool)}
+        return {tool: self._circumstances_of(tool, occasion.now, occasion.workspace) for tool in tools}
+
+    def _circumstances_of(self, tool: str, now: dt.datetime, workspace: Workspace) -> Circumstances:
+        counts = self._records.counts.within(tool, self.policy.rates(tool), now)
+        return Circumstances(now, self._labelling.book(workspace, now), counts)
+
+    # ── One call ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def against(
+        self,
+        step: Step,
+        labels: StepLabels,
+        arguments: Mapping[str, Value],
+        context: CallContext,
+        *,
+        is_agreed: bool,
+        warrant: Warrant | None,
+    ) -> Against:
+        """What speaks against calling `step` with these values.
+
+        Args:
+            labels: As they were predicted when the plan was allowed.
+            is_agreed: The owner saw the step and agreed to it.
+        """
+        spec = self._specs[step.tool]
+        rulings: list[Ruling] = []
+        resolved: Mapping[str, Value] = arguments
+        if self._sinks[spec.name]:
+            resolved = self._labelling.resolved(spec, arguments, context.workspace, context.now)
+            if (fault := self._sink_fault(labels, spec, resolved, is_agreed=is_agreed)) is not None:
+                rulings.append(fault)
+        if spec.effect != "none":
+            never = self._records.consents.find(spec, resolved, "", context.now)
+            if never is not None and never.verdict == "deny":
+                return Against((_by_consent(never.number, "deny"),))
+        if self.policy.needs_values(spec.name):
+            known = self._circumstances_of(spec.name, context.now, context.workspace)
+            ruling = self.policy.judge_call(spec, resolved, known).ruling
+            if ruling.verdict == "deny" or (ruling.verdict == "ask" and not is_agreed):
+                rulings.append(ruling)
+        elif not is_agreed and spec.effect != "none":
+            ruling = self.policy.rule_tool(spec)
+            if ruling.verdict == "ask":  # a standing consent allowed the plan, perhaps not for these values
+                rulings.append(ruling)
+        if warrant is not None and step.refs():  # literals were judged with the plan
+            ruling = warrant.judge(spec.name, arguments)
+            if ruling.verdict != "allow" and not (is_agreed and ruling.rule == "warrant.licence"):
+                rulings.append(ruling)
+        consents = {
+            ruling: self._records.consents.find(spec, resolved, self.policy.key_of(spec.name, ruling.rule), context.now)
+            for ruling in rulings
+            if ruling.verdict == "ask"
+        }
+        given = {ruling: consent for ruling, consent in consents.items() if consent and consent.verdict == "allow"}
+        left = tuple(ruling for ruling in rulings if ruling not in given)
+        return Against(left, next(iter(given.values()), None))
+
+    def _sink_fault(
+        self, labels: StepLabels, spec: ToolSpec, arguments: Mapping[str, Value], *, is_agreed: bool
+    ) -> Ruling | None:
+        """Why a value that decides where data goes is not one that was foreseen."""
+        for name in self._sinks[spec.name]:
+            value = arguments.get(name)
+            if value is None:
+                continue
+            expected = labels.expected(name).strangers
+            came_from = f"{name!r} of {spec.name} decides where data goes; its value comes from "
+            if unforeseen := value.label.strangers - expected:
+                if names := self._labelling.unconfirmed_names(value.data):
+                    said = (
+                        f"{names[0]!r} in your contacts turned up without you, so its address is a stranger's until you"
+                    )
+                    return Ruling("ask", f"{said} confirm it (`hearth policy contacts`)", UNFORESEEN)
+                said = f"{', '.join(sorted(unforeseen))}, which was not foreseen when the plan was allowed"
+                return Ruling("ask", came_from + said, UNFORESEEN)
+            if value.label.strangers and not is_agreed:
+                said = f"{', '.join(sorted(value.label.strangers))}, and is not in your contacts"
+                return Ruling("ask", came_from + said, "label")
+        return None
+
+    def explain_call(self, tool: str, arguments: Mapping[str, Value], context: CallContext) -> Decision:
+        """What would be said of one call with these values, whatever plan it stands in. Nothing is called or asked."""
+        spec = self._specs[tool]
+        resolved = self._labelling.resolved(spec, arguments, context.workspace, context.now)
+        decision = self.policy.judge_call(spec, resolved, self._circumstances_of(tool, context.now, context.workspace))
+        if decision.ruling.verdict != "allow":
+            return decision
+        for name in self._sinks[tool]:
+            if name in resolved and (strangers := sorted(resolved[name].label.strangers)):
+                asks = Ruling("ask", stranger_reason(name, tool, ", ".join(strangers)), "label")
+                return replace(decision, ruling=asks)
+        return decision
+
+
+def _by_consent(number: int, verdict: Literal["allow", "deny"]) -> Ruling:
+    said = "agreed to this for good" if verdict == "allow" else "said never to this"
+    return Ruling(
+        verdict, f"you {said} (consent {number}; `hearth policy consents` lists and revokes)", f"consent.{number}"
+    )

@@ -1,0 +1,531 @@
+"""The owner's own names: everything in contacts, calendar and profile that must not leave, found however it is written.
+
+`gathered` reads the names; `OwnerNames` finds them. Finding takes time linear in the text, whatever the number of
+contacts: words are looked up, never compared one by one.
+Covered: full names, first and last names, nicknames, initials with a last name, last name first, companies with and
+without their legal form, streets, towns and codes of addresses, phone numbers by their last digits, names of guests and
+places of the calendar, the owner's own words (`[mask] words`); other case, accents, `ue` for `ü`, possessives, hyphens
+set or left out or at the end of a line, one letter wrong, missing, added or exchanged in names of six letters or more;
+names of three letters or more with digits around them (`Anna2`, `%20Berger`) and spelled out (`A n n a`, `A.n.n.a`).
+Not covered: a name that is also a word ("will", "mark"), written small where its neighbours do not tell; relations;
+notes and other free text of cards and events; two typing errors; names glued to other words (`AnnaMia`), cut (`An na`),
+written backwards or with digits for letters (`4nna`); a name that is also a word, with digits or spelled out.
+"""
+
+# ruff: noqa: SIM905 - lists of words read best as words
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from hearth.config import Settings
+from hearth.formats.content_lines import Component, parse, read_folder, split_value
+from hearth.language.text.confusables import Words, fold, plain, words
+from hearth.language.text.span import Found
+from hearth.protocols import Workspace
+from hearth.tools.pim.person_lookup import relations_in
+
+
+@dataclass(frozen=True, slots=True)
+class OwnName:
+    """One way of saying someone or something the owner knows."""
+
+    text: str
+    kind: str
+    """One of `config.MASK_KINDS`."""
+
+
+# ── Gathering ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def gathered(workspace: Workspace, settings: Settings) -> tuple[OwnName, ...]:
+    """Every name in the owner's contacts, calendar, profile and `[mask] words`; what cannot be read is left out."""
+    found: dict[OwnName, None] = {}
+    owner = settings.owner
+    found.update(dict.fromkeys(_of_person(owner.name)))
+    if owner.email:
+        found[OwnName(owner.email, "email")] = None
+    found.update(dict.fromkeys(OwnName(word, "secret") for word in settings.mask.words))
+    for folder, pattern, read in (("contacts", "*.vcf", _of_cards), ("calendar", "*.ics", _of_events)):
+        for _, data, fault in read_folder(workspace, folder, pattern):
+            if not fault:
+                found.update(dict.fromkeys(read(data)))
+    return tuple(found)
+
+
+@functools.lru_cache(maxsize=20_000)
+def _of_cards(data: bytes) -> tuple[OwnName, ...]:
+    """Keyed by content, so that it can never be out of date."""
+    try:
+        document = parse(data)
+    except ValueError:
+        return ()
+    return tuple(name for card in document.components("VCARD") for name in _of_card(card))
+
+
+def _of_card(card: Component) -> Iterator[OwnName]:
+    name_line = card.line("N")
+    parts = [part.strip() for part in split_value(name_line.decoded(), ";")] if name_line is not None else []
+    family, given, middle = (*parts, "", "", "")[:3]
+    organisation = [part.strip() for line in card.lines("ORG") for part in split_value(line.decoded(), ";")]
+    full = card.text("FN").strip()
+    if full and full not in organisation:
+        yield from _of_person(full, given, family)
+    elif full:
+        yield OwnName(full, "organisation")
+    if given and family:
+        yield OwnName(f"{given} {family}", "person")
+        yield OwnName(f"{family} {given}", "person")
+        yield OwnName(f"{given[0]} {family}", "person")
+    for part in (family, given, *middle.split(",")):
+        yield from (OwnName(word, "person") for word in (part, *part.replace("-", " ").split()) if word)
+    for line in card.lines("NICKNAME"):
+        yield from (
+            OwnName(text.strip(), "person") for text in split_value(line.decoded(), ",") if not relations_in(text)
+        )
+    for line in card.lines("RELATED"):
+        text = line.text().strip()
+        if text and not relations_in(text) and not text.startswith(("urn:", "http")):
+            yield from _of_person(text)
+    yield from (form for part in organisation if part for form in _of_organisation(part))
+    for name, kind in (("EMAIL", "email"), ("TEL", "phone"), ("URL", "url")):
+        yield from (OwnName(line.text().strip(), kind) for line in card.lines(name))
+    for line in card.lines("ADR"):
+        yield from _of_address([part.strip() for part in split_value(line.decoded(), ";")])
+
+
+def _of_person(full: str, given: str = "", family: str = "") -> Iterator[OwnName]:
+    full = " ".join(full.split())
+    if not full:
+        return
+    yield OwnName(full, "person")
+    if not given and not family:
+        parts = [part for part in full.split() if fold(part).strip(".") not in _TITLES]
+        if len(parts) > 1:
+            yield OwnName(" ".join(parts), "person")
+            yield OwnName(f"{parts[-1]} {' '.join(parts[:-1])}", "person")
+            yield OwnName(f"{parts[0][0]} {parts[-1]}", "person")
+        yield from (OwnName(part, "person") for part in parts if len(part) > 2 and not relations_in(part))
+
+
+_TITLES = frozenset("dr prof mr mrs ms miss sir frau herr mme mlle dott ing med dipl".split())
+_LEGAL = re.compile(
+    r"[,\s]+(?:gmbh(?: & co\.? kg)?|ag|kg|ohg|e\.?v\.?|mbh|ug|se|ltd\.?|limited|plc|llp|inc\.?|corp\.?|llc|co\.?|"
+    r"s\.?a\.?|"
+    r"s\.?a\.?r\.?l\.?|s\.?r\.?l\.?|s\.?p\.?a\.?|b\.?v\.?|n\.?v\.?|a/s|aps|ab|oy|sas)\s*\Z",
+    re.IGNORECASE,
+)
+
+
+def _of_organisation(text: str) -> Iterator[OwnName]:
+    yield OwnName(text, "organisation")
+    if (short := _LEGAL.sub("", text)) != text and len(short) > 2:
+        yield OwnName(short, "organisation")
+
+
+def _of_address(parts: list[str]) -> Iterator[OwnName]:
+    """`ADR`: box, more, street, town, region, code, country. The country alone tells nothing."""
+    box, more, street, town, region, code = [*parts, *[""] * 6][:6]
+    for text in (box, more, street):
+        for piece in (text, *(part.strip() for part in re.split(r"[\n,]", text))):
+            if len(piece) > 3 and not piece.isdigit():
+                yield OwnName(piece, "address")
+                bare = re.sub(r"(?:^\s*\d[\w/-]*[\s,]+|[\s,]+\d[\w/-]*\s*$)", "", piece)
+                if len(bare) > 5 and bare != piece:
+                    yield OwnName(bare, "address")
+    for text, kind in ((town, "place"), (region, "place")):
+        if len(text) > 2:
+            yield OwnName(text, kind)
+    if len(code) > 3:
+        yield OwnName(code, "address")
+
+
+@functools.lru_cache(maxsize=5_000)
+def _of_events(data: bytes) -> tuple[OwnName, ...]:
+    try:
+        document = parse(data)
+    except ValueError:
+        return ()
+    found: list[OwnName] = []
+    for calendar in document.components("VCALENDAR"):
+        for event in calendar.components("VEVENT"):
+            for line in (*event.lines("ATTENDEE"), *event.lines("ORGANIZER")):
+                found += _of_person(line.parameter("CN") if "@" not in line.parameter("CN") else "")
+                if line.value[:7].lower() == "mailto:":
+                    found.append(OwnName(line.value[7:].strip(), "email"))
+            found += _of_place(event.text("LOCATION").strip())
+            found += (OwnName(match[1], "person") for match in _IN_TITLE.finditer(event.text("SUMMARY")[:500]))
+    return tuple(found)
+
+
+_IN_TITLE = re.compile(
+    r"\b(?:with|mit|avec|con|w/|Dr\.?|Herr|Frau|Mr\.?|Mrs\.?|"
+    r"Ms\.?)\s+([^\W\d_a-zà-ÿ][\w'’-]+(?:\s[^\W\d_a-zà-ÿ][\w'’-]+){0,2})"
+    r"|\b([^\W\d_a-zà-ÿ][\w-]+)['’]s\b"
+)
+
+
+def _of_place(text: str) -> Iterator[OwnName]:
+    if not text or len(text) > 200 or "://" in text:
+        return
+    kind = "address" if re.search(r"\d", text) else "place"
+    if fold(text) not in _ROOMS:
+        yield OwnName(text, kind)
+    for piece in re.split(r"\s*[,\n]\s*", text):
+        if len(piece) > 3 and piece != text and not piece.isdigit() and fold(piece) not in _ROOMS:
+            yield OwnName(piece, "address" if re.search(r"\d", piece) else "place")
+
+
+_ROOMS = frozenset(
+    "home work office kitchen bedroom bathroom living room garden garage hall hallway basement attic school online "
+    "zoom teams "
+    "phone video call tbd tba room meeting room remote balcony terrace dining room study nursery zuhause buro kuche".split()  # noqa: E501
+) | {"living room", "meeting room", "dining room", "video call"}
+"""Places that everybody has: they tell nothing, and plans need them."""
+
+# ── Finding ───────────────────────────────────────────────────────────────────────────────────────────────
+
+_WORDS_TOO = frozenset(
+    "will mark may april june august summer dawn joy hope grace rose amber "
+    "pearl bill drew art jack guy skip chase "
+    "patience tip chip "
+    "star sky ocean river rain storm winter autumn spring sunny misty love "
+    "king major wade trip ward ginger stone "
+    "rock max an min long young see can are case bell cook miller day short small brown white black green gray "
+    "grey west north south east best price rice fish bird lamb bush wood woods hill field bridge church temple wall "
+    "gates banks rivers waters winters tailor hand reading nice bath orange apple target shell gap "
+    "boots next visa oracle amazon meta uber square block ring nest hall park lake banks house homes little good man "
+    "power bank "
+    "the and for you not all new one two now old see way who did get let say she too use her him his how its our out "
+    "has had was "
+    "von van der den die das und mit auf ist ein eine del las los les des mas que por wie was kurz lang klein gross "
+    "koch weiss "
+    "schwarz braun bauer jung alt berg stein vogel fuchs sommer winter morgen abend sonntag freitag montag major "
+    "minor lane "
+    "street road mobile home work office team sun sol viola pages notes call mail time date list".split()
+)
+_CUES = frozenset(
+    "call phone ring email mail text message tell ask invite with contact meet remind dial ping thank congratulate "
+    "visit cc bcc "
+    "inform notify answer whatsapp facetime from for to dear hi hello hey and mr mrs ms dr herr frau von an mit fur "
+    "ruf frag "
+    "sag schreib name is by about see via".split()
+)
+_AUXILIARIES = frozenset("i you we they he she it the there my this that be not a an me us your his her their".split())
+_BEFORE_A_WORD = _AUXILIARIES | frozenset(
+    "who what which that there here to in of on at by since until next last every each no so very too and or but then "
+    "also please just only still never always for is are was were as than if when s".split()
+)
+"""Before one of these a word that may be a name is a word, where nothing is written with capitals."""
+_DATED = frozenset("jan feb mar apr may jun jul aug sep oct nov dec".split())
+"""With digits a month."""
+_LEAST_FUZZY, _MOST_FUZZY = 6, 30
+"""Letters of a name in which one may be wrong."""
+
+
+@dataclass(slots=True)
+class _Index:
+    starts: dict[str, list[tuple[tuple[str, ...], str]]] = field(default_factory=dict)
+    """First word → all words and kind, the longest first."""
+    joined: dict[str, str] = field(default_factory=dict)
+    """Names of several words written as one → kind."""
+    deletes: dict[str, set[str]] = field(default_factory=dict)
+    """A word of a person's name without one letter → such words."""
+    numbers: frozenset[str] = frozenset()
+    """Last seven digits of phone numbers."""
+
+    def is_near(self, word: str) -> bool:
+        """Whether a word is a longer name but for one letter."""
+        if not _LEAST_FUZZY - 1 <= len(word) <= _MOST_FUZZY or word in _WORDS_TOO:
+            return False
+        near = set[str]()
+        for less in (word, *_without_one(word)):
+            near |= self.deletes.get(less, set())
+        return any(name[0] == word[0] and _is_one_off(word, name) for name in near)
+
+    def is_telling(self, word: str) -> bool:
+        """Whether a word may begin a name, however it is written."""
+        if word in self.starts or (len(word) > 5 and word in self.joined):
+            return True
+        if (len(word) > 3 and word[-1] == "s" and word[:-1] in self.starts) or self.is_near(word):
+            return True
+        return not word.isalpha() and bool(self.numbered(word))
+
+    def numbered(self, word: str) -> str:
+        """The kind of a name with digits before or behind it; empty where the rest is none."""
+        bare = word.strip("0123456789")
+        if len(bare) < 3 or not bare.isalpha() or bare in _DATED:
+            return ""
+        return self.whole(bare)
+
+    def whole(self, word: str) -> str:
+        """The kind of a name that is this word, or several written as one; empty where it is none or a word, too."""
+        if word in _WORDS_TOO:
+            return ""
+        return self.joined.get(word) or next((kind for key, kind in self.starts.get(word, ()) if len(key) == 1), "")
+
+
+class _Seen(dict[str, bool]):
+    """Which words may begin a name, worked out when first met; forgotten when there are too many."""
+
+    def __init__(self, index: _Index) -> None:
+        super().__init__()
+        self._index = index
+
+    def __missing__(self, word: str) -> bool:
+        if len(self) > 50_000:
+            self.clear()
+        is_telling = self._index.is_telling(word)
+        if len(word) <= 40:
+            self[word] = is_telling
+        return is_telling
+
+
+class OwnerNames:
+    """Finds the owner's names in a text."""
+
+    def __init__(self, names: Iterable[OwnName], keep: Iterable[str] = ()) -> None:
+        """Take in the names; a few thousand cost a tenth of a second.
+
+        Args:
+            keep: Words the owner wants to leave as they are.
+        """
+        kept = {_key(text) for text in keep}
+        index = self._index = _Index()
+        numbers = set[str]()
+        seen = set[tuple[tuple[str, ...], str]]()
+        for name in names:
+            if name.kind == "phone":
+                digits = re.sub(r"\D", "", name.text)
+                if len(digits) >= 6:
+                    numbers.add(digits[-7:])
+            for key in _spellings(name.text):
+                if (
+                    not key
+                    or key in kept
+                    or (key, name.kind) in seen
+                    or len("".join(key)) < 2
+                    or name.kind in ("phone", "email")
+                ):
+                    continue
+                seen.add((key, name.kind))
+                index.starts.setdefault(key[0], []).append((key, name.kind))
+                if len(key) > 1 and len("".join(key)) > 5:
+                    index.joined.setdefault("".join(key), name.kind)
+                if (
+                    len(key) == 1
+                    and name.kind == "person"
+                    and _LEAST_FUZZY <= len(key[0]) <= _MOST_FUZZY
+                    and key[0].isalpha()
+                ):
+                    for less in (key[0], *_without_one(key[0])):
+                        index.deletes.setdefault(less, set()).add(key[0])
+        for options in index.starts.values():
+            options.sort(key=lambda option: -len(option[0]))
+        index.numbers = frozenset(numbers)
+        self._seen = _Seen(index)
+
+    def __bool__(self) -> bool:
+        return bool(self._index.starts or self._index.numbers)
+
+    def find(self, text: str, said: Words) -> list[Found]:
+        """The owner's names in a plain text, in order. `said`: `plain.words(text)`."""
+        found: list[Found] = []
+        seen, folded = self._seen, said.folded
+        done = 0
+        for at in [at for at, word in enumerate(folded) if seen[word]]:
+            if at < done:
+                continue
+            one = self._exact(text, said, at) if folded[at] in self._index.starts else None
+            one = one or self._varied(text, said, at)
+            if one is not None:
+                kind, done = one
+                found.append(Found(said.starts[at], said.ends[done - 1], kind, "owner"))
+        if ("-" in text or not text.isascii()) and _HYPHEN_LIKE.search(text):
+            found += self._hyphenated(text, said)
+        found += self._spelled(text)
+        if self._index.numbers:
+            found += self._phones(text)
+        return _joined_people(text, found)
+
+    def _exact(self, text: str, said: Words, at: int) -> tuple[str, int] | None:
+        folded = said.folded
+        for key, kind in self._index.starts[folded[at]]:
+            after = at + len(key)
+            if len(key) > 1 and (tuple(folded[at:after]) != key or not _are_near(text, said, at, after)):
+                continue
+            if len(key) == 1 and not _counts(text, said, at, kind):
+                continue
+            return kind, after
+        return None
+
+    def _varied(self, text: str, said: Words, at: int) -> tuple[str, int] | None:
+        """Written as one word, with a genitive `s`, with one wrong letter."""
+        folded, starts = said.folded, self._index.starts
+        word = folded[at]
+        if word in self._index.joined and len(word) > 5:
+            return self._index.joined[word], at + 1
+        if word in _WORDS_TOO:
+            return None
+        if not word.isalpha() and (kind := self._index.numbered(word)):
+            return kind, at + 1
+        first = text[said.starts[at]]
+        if word[-1] == "s" and word[:-1] in starts and word[:-1] not in _WORDS_TOO and not first.islower():
+            for key, kind in starts[word[:-1]]:
+                if len(key) == 1:
+                    return kind, at + 1
+        if not self._index.is_near(word):
+            return None
+        is_cued = at > 0 and folded[at - 1] in _CUES
+        if first.islower() and not (is_cued and len(word) >= _LEAST_FUZZY):
+            return None
+        if (
+            not is_cued
+            and len(word) < 8
+            and _starts_sentence(text, said.starts[at])
+            and not _next_is_capital(text, said, at)
+        ):
+            return None
+        return "person", at + 1
+
+    def _hyphenated(self, text: str, said: Words) -> Iterator[Found]:
+        """Names cut by a hyphen, also at the end of a line."""
+        folded, starts, joined = said.folded, self._index.starts, self._index.joined
+        for at in range(len(folded) - 1):
+            if text[said.ends[at]] not in _HYPHENS or not _HYPHEN.fullmatch(text, said.ends[at], said.starts[at + 1]):
+                continue
+            whole = folded[at] + folded[at + 1]
+            kinds = [kind for key, kind in starts.get(whole, ()) if len(key) == 1 and len(whole) > 3]
+            if whole in joined or kinds:
+                yield Found(said.starts[at], said.ends[at + 1], joined.get(whole) or kinds[0], "owner")
+
+    def _spelled(self, text: str) -> Iterator[Found]:
+        """Names letter by letter: `A n n a`, `M.i.a  B.e.r.g.e.r`."""
+        for run in _SPELLED.finditer(text):
+            if kind := self._said(run[0]):
+                yield Found(run.start(), run.end(), kind, "owner")
+                continue
+            for word in _SPELLED_WORD.finditer(run[0]):
+                start = 2 * (word[0][0] in "aAI" and not self._said(word[0]))  # "a", "I": a word before it
+                if kind := self._said(word[0][start:]):
+                    yield Found(run.start() + word.start() + start, run.start() + word.end(), kind, "owner")
+
+    def _said(self, run: str) -> str:
+        letters = fold("".join(_LETTER.findall(run)))
+        return self._index.whole(letters) if len(letters) > 2 else ""
+
+    def _phones(self, text: str) -> Iterator[Found]:
+        for run in _DIGITS.finditer(text):
+            if re.sub(r"\D", "", run[0])[-7:] in self._index.numbers:
+                start = run.start()
+                while start and run.start() - start < 2 and text[start - 1] in "+(":
+                    start -= 1
+                yield Found(start, run.end(), "phone", "owner")
+
+
+_LETTER = re.compile(r"[^\W\d_]")
+_SPELLED = re.compile(r"(?<![^\W_])[^\W\d_](?:[ \t.,_*·-]{1,3}[^\W\d_](?![^\W_])){2,60}")
+_SPELLED_WORD = re.compile(r"[^\W\d_](?:[ .,_*·-][^\W\d_])*")
+"""Letters with one character between them: where words are apart, more is."""
+_DIGITS = re.compile(r"\d(?:[ ().\-/\u00a0]{0,2}\d){5,18}")
+_HYPHENS = "-\u2010\u2011\u2012\u2013"
+_HYPHEN_LIKE = re.compile(r"[-\u2010-\u2013](?:\r?\n|\w)")
+_HYPHEN = re.compile(r"-(?:\r?\n[ \t]{0,8})?|[\u2010\u2011\u2012\u2013]")
+_NEAR = re.compile(r"(?:[ \t]{0,3}[.,'’\-\u2010\u2011/&]?[ \t]{0,3}\n?[ \t]{0,3}|\W{0,3})")
+
+
+def _are_near(text: str, said: Words, at: int, after: int) -> bool:
+    return all(_NEAR.fullmatch(text, said.ends[k], said.starts[k + 1]) for k in range(at, after - 1))
+
+
+def _counts(text: str, said: Words, at: int, kind: str) -> bool:
+    """Whether one word that may be a name is meant as one here."""
+    word = said.folded[at]
+    is_small = text[said.starts[at]].islower()
+    if word not in _WORDS_TOO:
+        return kind == "person" or not is_small or len(word) > 3
+    after = said.folded[at + 1] if at + 1 < len(said.folded) else ""
+    before = said.folded[at - 1] if at else ""
+    if is_small:
+        if kind != "person" or after in _AUXILIARIES:
+            return False
+        if before in _CUES - {"to", "and", "is", "for", "see", "about", "by"}:
+            return True
+        is_dictated = text[max(0, said.starts[at] - 80) : said.ends[at] + 80].islower()
+        return is_dictated and before not in _BEFORE_A_WORD
+    if text[said.ends[at] : said.ends[at] + 2] in ("'s", "’s"):
+        return True
+    if not _starts_sentence(text, said.starts[at]) or after not in _AUXILIARIES:
+        return True
+    return bool(text[said.ends[at] : said.starts[at + 1]].strip())
+
+
+def _starts_sentence(text: str, start: int) -> bool:
+    before = text[max(0, start - 4) : start].rstrip(" \t\"'“”„(")
+    return not before or before[-1] in ".!?\n:;"
+
+
+def _next_is_capital(text: str, said: Words, at: int) -> bool:
+    return at + 1 < len(said.starts) and text[said.starts[at + 1]].isupper()
+
+
+def _joined_people(text: str, found: list[Found]) -> list[Found]:
+    """First and last name side by side are one name."""
+    found.sort(key=lambda one: one.start)
+    joined: list[Found] = []
+    for one in found:
+        last = joined[-1] if joined else None
+        if last and last.kind == one.kind == "person" and _is_one_name(text, last, one):
+            joined[-1] = Found(last.start, one.end, "person", "owner")
+        else:
+            joined.append(one)
+    return joined
+
+
+def _is_one_name(text: str, first: Found, second: Found) -> bool:
+    gap = text[first.end : second.start]
+    return gap in (" ", "-", "  ") or (gap == ". " and first.end - first.start == 1)
+
+
+@functools.lru_cache(maxsize=60_000)
+def _spellings(text: str) -> tuple[tuple[str, ...], ...]:
+    """The words of a name, folded; also with `ue` for `ü`, and `u` for `ue`."""
+    key = _key(text)
+    found = {key: None}
+    lower = text.lower()
+    if any(c in lower for c in "äöüøåæ"):
+        for table in (_GERMAN, _NORDIC):
+            found[_key(lower.translate(table))] = None
+    if any(two in lower for two in ("ae", "oe", "ue")):
+        found[tuple(word.replace("ae", "a").replace("oe", "o").replace("ue", "u") for word in key)] = None
+    return tuple(found)
+
+
+_GERMAN = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
+_NORDIC = str.maketrans({"ø": "oe", "å": "aa", "æ": "ae", "ö": "o", "ä": "a", "ü": "u"})
+
+
+def _key(text: str) -> tuple[str, ...]:
+    return tuple(words(plain(text).text).folded)
+
+
+def _without_one(word: str) -> set[str]:
+    return {word[:k] + word[k + 1 :] for k in range(len(word))}
+
+
+def _is_one_off(a: str, b: str) -> bool:
+    """Whether one letter is wrong, missing, added, or two neighbours are exchanged."""
+    if a == b:
+        return True
+    if len(a) == len(b):
+        wrong = [k for k in range(len(a)) if a[k] != b[k]]
+        return len(wrong) == 1 or (
+            len(wrong) == 2 and wrong[1] == wrong[0] + 1 and a[wrong[0]] == b[wrong[1]] and a[wrong[1]] == b[wrong[0]]
+        )
+    if abs(len(a) - len(b)) != 1:
+        return False
+    long, short = (a, b) if len(a) > len(b) else (b, a)
+    return short in _without_one(long)

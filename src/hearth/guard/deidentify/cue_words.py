@@ -1,0 +1,186 @@
+"""What a word announces: accounts, documents, plates, secrets; and keys that nobody announces."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from hearth.language.text.confusables import Words, fold
+from hearth.language.text.span import Found, n_digits
+from hearth.language.values.online_ids import unpunctuated
+
+_CUE_WORDS = {
+    "phone": "phone phones telephone tel telefon telefono téléphone teléfono telefoon telefone mobile mobil mobiltelefon "  # noqa: E501
+    "móvil movil handy handynummer telefonnummer mobilnummer rufnummer portable cell cellphone cellular fax telefax "
+    "landline "
+    "whatsapp sms buzz pager helpline extension ext text call calls called calling ring dial dialing desk hotline "
+    "festnetz celular cellulare "
+    "contact reach appelle appelez llama llámame ruf anrufen bel chiama ligue tlf tfn puh",
+    "card": "card cards creditcard debit visa mastercard amex maestro kreditkarte karte carte tarjeta carta cartão kaart",  # noqa: E501
+    "account": "account accounts acct konto kontonummer compte cuenta conto rekening conta kundennummer kundennr kunden "  # noqa: E501
+    "client customer member membership mitgliedsnummer mitglied policy versicherungsnummer versichertennummer "
+    "insurance "
+    "patient iban bic swift routing blz sort sortcode bsb ifsc aba meter zählernummer contract vertragsnummer "
+    "abonnement subscriber loyalty medicare medicaid employee staff student matrikelnummer matriculation "
+    "personalnummer badge wallet vin imei iccid serial payroll pensioner",
+    "national_id": "ssn social ssn sozialversicherungsnummer steuernummer steuer-id steuerid steueridentifikationsnummer "  # noqa: E501
+    "tin ein itin tax nino nhs bsn sofinummer pesel nif nie dni cpf cnpj curp rfc aadhaar aadhar pan personnummer "
+    "personalausweis personalausweisnummer ausweisnummer fødselsnummer cpr hetu codice fiscale sin ahv nir id identity "
+    "identification identité identidad cédula cedula rut vat ustid ust-id umsatzsteuer-id uid siret siren cic",
+    "document": "passport passports passeport reisepass reisepassnummer passnummer pasaporte passaporto paspoort "
+    "passaporte licence license licenses licences dl driver drivers driver's führerschein führerscheinnummer permis "
+    "patente licencia carnet rijbewijs carta conduire visa permit residence aufenthaltstitel",
+    "plate": "plate plates numberplate registration kennzeichen nummernschild immatriculation matrícula matricula targa "  # noqa: E501
+    "kenteken matrikel reg",
+    "secret": "password passwords passwort kennwort passwd pwd passcode passphrase pin pincode puk cvv cvc cvv2 otp code "  # noqa: E501
+    "codes secret token apikey api key keys bearer credentials contraseña clave motdepasse wachtwoord senha tan mdp "
+    "zugangscode",
+    "birth_date": "born birth birthday birthdate birthdays dob bday geboren geburtstag geburtsdatum geb né née naissance "  # noqa: E501
+    "anniversaire nacido nacida nacimiento cumpleaños nato nata nascita compleanno geboortedatum verjaardag nascido "
+    "nascida "
+    "nascimento bornon",
+}
+_CUE_WORDS["number"] = "number numbers nummer numero número numéro nr"
+"""A phone's, unless another cue stands before it."""
+_CUES: dict[str, tuple[str, ...]] = {}
+for _kind, _said in _CUE_WORDS.items():
+    for _word in _said.split():
+        _CUES[fold(_word)] = (*_CUES.get(fold(_word), ()), _kind)
+
+_KNOWN = frozenset(_CUES)
+
+Cues = Sequence[tuple[str, int, int]]
+"""Kind, start and end of each cue word, in order."""
+
+
+def find_cues(words: Words) -> list[tuple[str, int, int]]:
+    """The cue words of a text, in order."""
+    if _KNOWN.isdisjoint(words.folded):
+        return []
+    return [
+        (kind, words.starts[index], words.ends[index])
+        for index, word in enumerate(words.folded)
+        if word in _CUES
+        for kind in _CUES[word]
+    ]
+
+
+_BETWEEN = (
+    r"(?:[ \t]{0,8}(?:'s|s)?[ \t]{0,8}(?:\((?:[^()\n]{0,20})\))?[ \t]{0,8}(?:number|numbers|num|nummer|nr|no|numero|"
+    r"número|numéro|code|id|"
+    r"identifier|card|#|n°|nº|security|licen[cs]e|plate|plates|registration|key|account|acct)\b\.?){0,3}"
+    r"[ \t]{0,8}(?:is|was|are|be|ist|lautet|est|es|è|é|of|von|=>|=|:|#|-|–|\(|,)?[ \t]{0,8}(?:[:#=(]|is|"
+    r"to)?[ \t]{0,8}\n?[ \t]{0,8}[\"'“‘`]?"
+)
+_JOIN = re.compile(_BETWEEN, re.IGNORECASE)
+_NUMBERED = re.compile(
+    r"number|num\b|nummer|nr|no\b|\bn[°ºr]|numero|número|numéro|[:#=]|\bis\b|\bist\b|\bid\b|\best?\b|code",
+    re.IGNORECASE,
+)
+_ACCOUNT_VALUE = re.compile(
+    r"(?=[A-Za-z]{0,6}[-/.]?\d)[A-Za-z]{0,6}[-/.]?\d(?:[\dA-Za-z]|[-/.](?=[\dA-Za-z])| (?=\d{2,}))*"
+)
+_DOCUMENT_VALUE = re.compile(
+    r"(?=[A-Za-z]{0,5}[- ]?\d|[A-Za-z]+\d)[A-Z0-9a-z]{1,9}(?:[- ](?=[\dA-Z]*\d)[\dA-Z]{1,8}){0,4}"
+)
+_PLATE_VALUE = re.compile(r"(?=[A-ZÄÖÜ0-9 -]*\d)[A-ZÄÖÜ0-9]{1,4}(?:[- ]?[A-Z0-9]{1,4}){1,3}(?![\w])")
+_SECRET_VALUE = re.compile(r"[^\s\"'“”’`,;]{3,200}")
+_PIN_VALUE = re.compile(r"\d{3,10}(?!\w)|\d{3}[ -]\d{3}(?!\w)|(?=\w{0,12}\d)[A-Z0-9]{4,12}(?!\w)")
+_SAID_SECRET = re.compile(r"[:=]|\bis\b|\bist\b|\best?\b|[\"'“`]")
+_WORDS_AFTER_PIN = frozenset({"pin", "pincode", "puk", "cvv", "cvc", "cvv2", "otp", "code", "codes", "tan"})
+
+
+def find_announced(text: str, cues: Cues) -> Iterator[Found]:
+    """The value that follows each cue word, where it has the form such a value has."""
+    for kind, start, end in cues:
+        if kind in ("phone", "card", "birth_date", "number"):
+            continue  # these ask what was said before a number, once it is found
+        join = _JOIN.match(text, end)
+        at = join.end() if join is not None else end
+        between = text[end:at]
+        if kind == "secret":
+            yield from _secret(text, start, end, at, between)
+        elif kind == "plate":
+            value = _PLATE_VALUE.match(text, at)
+            if value is not None and any(c.isalpha() for c in value[0]):
+                yield Found(at, value.end(), kind)
+        elif kind == "document":
+            value = _DOCUMENT_VALUE.match(text, at)
+            if value is not None and n_digits(value[0]) >= 4 and 5 <= len(value[0]) <= 24:
+                yield Found(at, value.end(), kind)
+        else:
+            value = _ACCOUNT_VALUE.match(text, at)
+            if value is None:
+                continue
+            n = n_digits(value[0])
+            said = text[start:end].lower()
+            if n >= 5 or (n >= 4 and _NUMBERED.search(between)):
+                if kind == "national_id" and said in ("social", "tax", "id") and not _NUMBERED.search(text[start:at]):
+                    continue
+                if not DATE_AT.match(text, at):
+                    yield Found(at, value.end(), kind)
+
+
+def _secret(text: str, start: int, end: int, at: int, between: str) -> Iterator[Found]:
+    value = _SECRET_VALUE.match(text, at)
+    if value is None:
+        return
+    run = unpunctuated(value[0]) if value[0][-1] in ".,;:)?" else value[0]
+    if text[start:end].lower() in _WORDS_AFTER_PIN:
+        digits = _PIN_VALUE.match(text, at)
+        is_plain = text[start:end].lower() not in ("code", "codes") and digits is not None and digits[0].isdigit()
+        if digits is not None and (is_plain or _NUMBERED.search(between)):
+            yield Found(at, digits.end(), "secret")
+        return
+    is_odd = (
+        any(c.isdigit() for c in run) or any(not c.isalnum() for c in run[1:-1]) or not (run.islower() or run.istitle())
+    )
+    if len(run) >= 3 and _SAID_SECRET.search(between) and (is_odd or re.search(r"[:=\"'“`]", between)):
+        yield Found(at, at + len(run), "secret")
+
+
+_PREFIXED = re.compile(
+    r"(?<![\w-])(?:sk-[\w-]{16,200}|sk_(?:live|test)_\w{10,200}|gh[pousr]_\w{20,200}|github_pat_\w{20,200}|"
+    r"xox[abprs]-[\w-]{10,200}|"
+    r"(?:AKIA|ASIA)[0-9A-Z]{16}|AIza[\w-]{30,60}|glpat-[\w-]{16,60}|hf_\w{20,60}|"
+    r"eyJ[\w-]{8,2000}\.[\w-]{8,4000}\.[\w-]{4,2000})|"
+    r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[^-]{0,20000}(?:-----END [A-Z ]{0,40}PRIVATE KEY-----)?"
+)
+_LONG_MIX = re.compile(r"[A-Za-z0-9_+/=-]{20}")
+_LONG = re.compile(r"(?<![\w+/=.-])[A-Za-z0-9_+/=-]{20,512}(?![\w+/=-])")
+_WALLET = re.compile(r"(?:0x[0-9a-fA-F]{40}|bc1[a-z0-9]{25,60}|[13][1-9A-HJ-NP-Za-km-z]{25,34})\Z")
+
+
+def find_keys(text: str) -> Iterator[Found]:
+    """Keys and wallets by their form: long runs that are no words."""
+    if not _LONG_MIX.search(text):
+        return
+    for match in _PREFIXED.finditer(text):
+        yield Found(match.start(), match.end(), "secret")
+    for match in _LONG.finditer(text):
+        run = match[0]
+        if _WALLET.match(run) and n_digits(run) > 1:
+            yield Found(match.start(), match.end(), "account")
+        elif n_digits(run) >= 2 and any(c.isalpha() for c in run) and _entropy(run) > 3.4 and not _is_wordy(run):
+            yield Found(match.start(), match.end(), "secret")
+
+
+def _entropy(run: str) -> float:
+    """Bits a character."""
+    return -sum(n / len(run) * math.log2(n / len(run)) for n in Counter(run).values())
+
+
+def _is_wordy(run: str) -> bool:
+    """Words joined by hyphens or underlines, a date in a file name: no key."""
+    parts = re.split(r"[-_/+=]+", run)
+    return all(part.isalpha() or part.isdigit() or len(part) < 5 for part in parts) and len(parts) > 1
+
+
+DATE = re.compile(
+    r"(?<!\d)(?<!\d[-/.])(?:(?:1[89]|20)\d\d[-/.](?:0?[1-9]|1[0-2])[-/.](?:[0-2]?\d|"
+    r"3[01])(?:[T ][0-2]?\d:[0-5]\d(?::[0-5]\d)?)?|"
+    r"(?:[0-2]?\d|3[01])(?P<s>[-/.])(?:[0-2]?\d|3[01])(?P=s)(?:(?:1[89]|20)\d\d|\d\d))(?!\d|[-/.]\d)"
+)
+DATE_AT = re.compile(DATE.pattern.removeprefix(r"(?<!\d)(?<!\d[-/.])"))

@@ -1,0 +1,260 @@
+"""A language model on another machine reads stand-ins and is answered for in the owner's own values.
+
+`open_masked` is the one place that opens a language model, and decides whether what is put to it is masked, and of
+what. Everything that is put to a remote model goes through the `MaskedModel` it gives: plans that are asked for,
+answers that are reworded, demonstrations that are labelled. Which stand-in stood for what is noted in the ledger
+beside the bytes that left.
+
+Covered: every message of a conversation, texts inside JSON one by one; replies in JSON or in words; names of the
+owner's also in what the system says (descriptions of skills). Not covered: names of tools and the options of their
+parameters, which a plan needs as they are; how much is asked and when.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from hearth import config
+from hearth.config import LanguageModelSettings, Settings
+from hearth.guard.deidentify.contact_names import OwnerNames, OwnName, gathered
+from hearth.guard.deidentify.masker import Masked, Masker, Tag, UnknownStandInError
+from hearth.guard.deidentify.name_tagging import shipped_tag
+from hearth.guard.egress.gateway import masked as noted
+from hearth.protocols import Egress, LanguageModel, SamplingModel, Workspace
+
+
+def leaves_device(chosen: LanguageModelSettings) -> bool:
+    """Whether what is put to this model is sent to another machine."""
+    return chosen.kind == "openai" and (urlsplit(chosen.base_url).hostname or "") not in (
+        "localhost",
+        "127.0.0.1",
+        "::1",
+    )
+
+
+def open_masked(
+    chosen: LanguageModelSettings,
+    settings: Settings,
+    home: Path,
+    workspace: Workspace,
+    egress: Egress,
+    environ: Mapping[str, str],
+    *,
+    where: str = "[models.language]",
+    reason: str = "language model",
+) -> LanguageModel:
+    """Open the model that `chosen` names, behind a mask when it is on another machine, unless the owner says otherwise.
+
+    Args:
+        where, reason: See `models.llm.from_settings.open_language_model`.
+    Raises:
+        ConfigError: No such model, or an address, key or file that cannot be used. MissingExtraError.
+    """
+    from hearth.models.llm.from_settings import open_language_model  # most starts need none of it
+
+    model = open_language_model(chosen, home, egress, environ, where=where, reason=reason)
+    kinds = chosen.mask
+    if kinds is None:
+        kinds = settings.mask.kinds if leaves_device(chosen) else ()
+    if not kinds or getattr(model, "writes_plans", False):  # one that has learnt to plan is on this machine
+        return model
+    return MaskedModel(model, OwnersMask(workspace, settings, kinds, tag=shipped_tag(config.cache_folder(environ))))
+
+
+class OwnersMask:
+    """The mask for one home and one destination, with the owner's names as they are now."""
+
+    def __init__(
+        self, workspace: Workspace, settings: Settings, kinds: Sequence[str], *, tag: Tag | None = None
+    ) -> None:
+        """Nothing is read yet. `tag`: a trained tagger; see `Masker`."""
+        self._workspace = workspace
+        self._settings = settings
+        self._kinds = tuple(kinds)
+        self._tag = tag
+        self._names: tuple[tuple[OwnName, ...], OwnerNames] | None = None
+
+    def masker(self) -> Masker:
+        """Reads the names anew; what is found with them is built again only when they changed."""
+        names = gathered(self._workspace, self._settings)
+        if self._names is None or self._names[0] != names:
+            self._names = (names, OwnerNames(names, self._settings.mask.keep))
+        return Masker(
+            self._kinds,
+            names=self._names[1],
+            tag=self._tag,
+            country=self._settings.owner.country,
+            keep=self._settings.mask.keep,
+        )
+
+
+class MaskedModel:
+    """Satisfies `protocols.LanguageModel` and `SamplingModel` with a model that reads only stand-ins."""
+
+    def __init__(self, model: LanguageModel, mask: OwnersMask | Masker) -> None:
+        self.name = model.name
+        self._model = model
+        self._mask = mask
+
+    @property
+    def n_tokens(self) -> int:
+        """Of the last answer and its question, as the server counted them."""
+        return int(getattr(self._model, "n_tokens", 0))
+
+    def close(self) -> None:
+        """Give connections back."""
+        close = getattr(self._model, "close", None)
+        if close is not None:
+            close()
+
+    def complete(self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, object] | None = None) -> str:
+        """As the model does.
+
+        Raises:
+            PlannerError: As the model does. UnknownStandInError: It named a stand-in that it was not given.
+        """
+        sent, masked = self._masked(messages)
+        with noted(masked.values):
+            reply = self._model.complete(sent, schema)
+        return self._restored(reply, masked)
+
+    def sample(
+        self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, object] | None = None, n: int = 1
+    ) -> tuple[str, ...]:
+        """As the model does, without answers that name an unknown stand-in. Raises: PlannerError, as `complete`."""
+        if not isinstance(self._model, SamplingModel):
+            return (self.complete(messages, schema),)
+        sent, masked = self._masked(messages)
+        with noted(masked.values):
+            replies = self._model.sample(sent, schema, n)
+        restored: list[str] = []
+        fault: UnknownStandInError | None = None
+        for reply in replies:
+            try:
+                restored.append(self._restored(reply, masked))
+            except UnknownStandInError as error:
+                fault = error
+        if fault is not None and not restored:
+            raise fault
+        return tuple(restored)
+
+    def _masked(self, messages: Sequence[Mapping[str, str]]) -> tuple[list[dict[str, str]], Masked]:
+        """The messages as they are sent; the same conversation gets the same stand-ins, however often it is sent."""
+        read = _as_read(messages)
+        texts: list[str] = []
+        is_told: list[bool] = []
+        for message in read:
+            leaves = _leaves(message)
+            texts += leaves
+            is_told += [message.get("role") == "system"] * len(leaves)
+        masked = self._mask.masker().mask(*texts, told=is_told)
+        rest = iter(masked.texts)
+        return [{**message, "content": _filled(message, rest)} for message in read], masked
+
+    def _restored(self, reply: str, masked: Masked) -> str:
+        """The reply in the owner's values. Raises: UnknownStandInError."""
+        start, end = reply.find("{"), reply.rfind("}")
+        if 0 <= start < end:
+            try:
+                document = json.loads(reply[start : end + 1])
+            except (ValueError, RecursionError):
+                document = None
+            if isinstance(document, dict):
+                whole = json.dumps(_mapped(document, masked, self.name), ensure_ascii=False)
+                before, after = (masked.restore(part, self.name) for part in (reply[:start], reply[end + 1 :]))
+                return f"{before}{whole}{after}"
+        return masked.restore(reply, self.name)
+
+
+# ── Texts inside messages ─────────────────────────────────────────────────────────────────────────────────
+
+
+_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|[^\W\d_])")
+
+
+def _as_read(messages: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
+    """The messages; from a model's own answer on, without `\\n` and the like where they are no JSON: in `\\nAnna`
+    nobody would find the name."""
+    read: list[Mapping[str, str]] = []
+    is_answered = False
+    for message in messages:
+        is_answered = is_answered or message.get("role") == "assistant"
+        content = message.get("content", "")
+        if is_answered and _document(content) is None:
+            message = {**message, "content": _ESCAPE.sub(" ", content)}
+        read.append(message)
+    return read
+
+
+def _leaves(message: Mapping[str, str]) -> list[str]:
+    """The texts of a message: of JSON every string; else the whole of it."""
+    content = message.get("content", "")
+    document = _document(content)
+    return _strings(document, is_own=_is_own(message)) if document is not None else [content]
+
+
+def _is_own(message: Mapping[str, str]) -> bool:
+    """Whether Hearth made the JSON of a message; a model's answer is its own, with the owner's values put back."""
+    return message.get("role") != "assistant"
+
+
+def _document(content: str) -> object | None:
+    """The JSON object or list that a message is; None when it is none."""
+    if content[:1] not in ("{", "["):
+        return None
+    try:
+        document = json.loads(content)
+    except (ValueError, RecursionError):
+        return None
+    return document if isinstance(document, dict | list) else None
+
+
+_OWN_KEYS = frozenset({"now", "weekday", "time_zone", "kind", "rule"})
+"""What Hearth itself writes under these is of its own making: a moment, a rule."""
+
+
+def _strings(value: object, *, is_own: bool) -> list[str]:
+    """The texts that somebody said; in Hearth's own JSON the keys are nobody's."""
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, list):
+        return [text for item in value for text in _strings(item, is_own=is_own)]
+    if isinstance(value, dict) and is_own:
+        return [t for key, item in value.items() if key not in _OWN_KEYS for t in _strings(item, is_own=True)]
+    if isinstance(value, dict):
+        return [text for key, item in value.items() for text in (key, *_strings(item, is_own=False))]
+    return []
+
+
+def _filled(message: Mapping[str, str], texts: Iterator[str]) -> str:
+    """The content of a message with its texts, in order, replaced by `texts`."""
+    document = _document(message.get("content", ""))
+    if document is None:
+        return next(texts)
+    return json.dumps(_replaced(document, texts, is_own=_is_own(message)), ensure_ascii=False)
+
+
+def _replaced(value: object, texts: Iterator[str], *, is_own: bool) -> object:
+    if isinstance(value, str):
+        return next(texts)
+    if isinstance(value, list):
+        return [_replaced(item, texts, is_own=is_own) for item in value]
+    if isinstance(value, dict) and is_own:
+        return {key: item if key in _OWN_KEYS else _replaced(item, texts, is_own=True) for key, item in value.items()}
+    if isinstance(value, dict):
+        return {next(texts): _replaced(item, texts, is_own=False) for key, item in value.items()}
+    return value
+
+
+def _mapped(value: object, masked: Masked, who: str) -> object:
+    if isinstance(value, str):
+        return masked.restore(value, who)
+    if isinstance(value, list):
+        return [_mapped(item, masked, who) for item in value]
+    if isinstance(value, dict):
+        return {masked.restore(key, who): _mapped(item, masked, who) for key, item in value.items()}
+    return value

@@ -1,0 +1,389 @@
+"""Stand-ins: what leaves in the place of a value, of the same kind and shape, and the way back.
+
+A person is `Person1` (`person1`, `PERSON1`, as the value is written), a company `Company1`, a place `Place1`, an
+address `Address1`; an e-mail address is one at a domain reserved for examples, a telephone number one of those reserved
+for fiction, a card has its length and a right check digit, an IBAN its length and a right check number of a country
+that is none, a number keeps its digits' count and their grouping, a date of birth is a date. They are dull on purpose:
+a model sees at once that a name was taken out, a plan made of them still passes its check, and none can be mistaken for
+something said: a stand-in that a text already holds is never given out.
+
+`unmasked(masked(x)) == x` for any text: every stand-in is a word of its own, no stand-in stands in the text as it was,
+and if two of them should still run into another one, all are made anew from letters the text does not hold.
+Covered: a stand-in changed in case, with a genitive `s`, set apart (`Person 1`), regrouped digits, an address without
+its `https://`, a date written the ISO way. Not covered: a stand-in translated, inflected otherwise or taken to pieces.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from hearth.language.text.confusables import fold, plain
+
+DOMAIN = "masked.example"
+"""Reserved for examples (RFC 2606)."""
+_WORDS = {
+    "person": "Person",
+    "organisation": "Company",
+    "place": "Place",
+    "address": "Address",
+    "account": "Id",
+    "national_id": "Id",
+    "document": "Id",
+    "plate": "Plate",
+    "secret": "Secret",
+    "coordinates": "Coordinates",
+    "file": "File",
+    "group": "Group",
+    "title": "Job",
+    "age": "Age",
+    "date": "Date",
+}
+_FAMILIES = sorted(({word.lower() for word in _WORDS.values()} - {"file"}) | {"phone", "card", "iban", "ip", "mac"})
+_BEFORE, _AFTER = r"(?<![A-Za-z0-9_])", r"(?![A-Za-z0-9_])"
+_STAND_IN = re.compile(
+    rf"(?:https?://)?{_BEFORE}(?P<host>mail|site)(?P<n_host>\d{{1,9}})(?:@|\.){DOMAIN}/?{_AFTER}"
+    rf"|{_BEFORE}(?P<word>{'|'.join(_FAMILIES)})(?:(?P<apart>[ _-])(?=\d{{1,3}}(?![ .-]?\d)))?(?P<n_word>\d{{1,9}})(?P<s>s)?{_AFTER}"  # noqa: E501
+    rf"|{_BEFORE}file(?P<n_file>\d{{1,9}})(?P<suffix>\.[A-Za-z0-9]{{1,8}})?{_AFTER}"
+    rf"|{_BEFORE}(?P<iban>ZZ\d\d(?:[ -]?\d){{8,60}}){_AFTER}"
+    rf"|{_BEFORE}(?P<date>190\d-[01]\d-[0-3]\d|[0-3]?\d(?P<d>[./-])[0-3]?\d(?P=d)190\d)(?!\d)"
+    r"|(?<![A-Za-z0-9_])(?P<ip>240\.\d{1,3}\.\d{1,3}\.\d{1,3}|"
+    r"2001:db8::[0-9a-f]{1,4}(?::[0-9a-f]{1,4})?)(?![A-Za-z0-9_])"
+    rf"|{_BEFORE}(?P<mac>02:00:5e:[0-9a-f]{{2}}:[0-9a-f]{{2}}:[0-9a-f]{{2}}){_AFTER}"
+    rf"|(?:\+1[ .-]?|\+|{_BEFORE})\(?(?P<phone>[2-9]\d\d\)?[ .-]?555[ .-]?01\d\d){_AFTER}"
+    rf"|{_BEFORE}(?P<digits>99\d(?:[ .\-/()]{{0,2}}\d){{3,60}}){_AFTER}",
+    re.IGNORECASE | re.ASCII,
+)
+_AREAS = [str(area) for area in range(201, 990) if str(area)[1:] != "11" and str(area)[1] != "9" and area != 555]
+_FIRST_DAYS = [
+    dt.date(1900 + year, month, day) for year in range(10) for month in range(1, 13) for day in range(13, 29)
+]
+"""A day above the twelfth says which number is the month."""
+
+Core = tuple[str, str]
+"""What makes a stand-in what it is, however it is written: its family, and its number or digits."""
+
+
+def cores_in(text: str) -> set[Core]:
+    """Every stand-in, and whatever looks like one, in a text."""
+    return {core for match in _STAND_IN.finditer(text) for core in _cores(match)}
+
+
+def _cores(match: re.Match[str]) -> list[Core]:
+    """A run of digits may begin with one: each length counts."""
+    core = _core(match)
+    if core[0] not in ("digits", "iban"):
+        return [core]
+    return [(core[0], core[1][:n]) for n in range(6, len(core[1]) + 1)]
+
+
+def _core(match: re.Match[str]) -> Core:
+    if match["host"]:
+        return match["host"].lower(), match["n_host"].lstrip("0")
+    if match["word"]:
+        return match["word"].lower(), match["n_word"].lstrip("0")
+    if match["n_file"]:
+        return "file", match["n_file"].lstrip("0")
+    if match["iban"]:
+        return "iban", re.sub(r"\D", "", match["iban"])
+    if match["date"]:
+        return "birth", (_read_date(match["date"]) or dt.date.min).isoformat()
+    if match["ip"] or match["mac"]:
+        return "machine", (match["ip"] or match["mac"]).lower()
+    if match["phone"]:
+        return "phone", re.sub(r"\D", "", match["phone"])
+    return "digits", re.sub(r"\D", "", match["digits"])
+
+
+def _read_date(text: str) -> dt.date | None:
+    numbers = [int(number) for number in re.findall(r"\d+", text)]
+    if numbers[0] > 1000:
+        year, month, day = numbers
+    else:
+        day, month, year = numbers
+        if month > 12:
+            day, month = month, day
+    try:
+        return dt.date(year, month, day)
+    except ValueError:
+        return None
+
+
+# ── Giving them out ───────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(slots=True)
+class StandIns:
+    """The stand-ins of one conversation: the same value always gets the same one, and no two values share one."""
+
+    taken: set[Core] = field(default_factory=set)
+    """What the texts hold already."""
+    nonce: str = ""
+    """When set, every stand-in is this word and a number: the surest form, and the dullest."""
+    country: str = ""
+    values: dict[str, str] = field(default_factory=dict)
+    """Stand-in, as written → value."""
+    kinds: dict[str, str] = field(default_factory=dict)
+    """Stand-in → kind."""
+    _by_value: dict[tuple[str, str], str] = field(default_factory=dict)
+    _by_core: dict[Core, list[str]] = field(default_factory=dict)
+    _numbers: dict[tuple[str, str], str] = field(default_factory=dict)
+    _forms: dict[tuple[str, str], str] = field(default_factory=dict)
+    _next: dict[str, int] = field(default_factory=dict)
+
+    def of(self, kind: str, value: str) -> str:
+        """The stand-in of a value."""
+        known = self._by_value.get((kind, value))
+        if known is not None:
+            return known
+        stand_in, core = self._made(kind, value)
+        self.values[stand_in] = value
+        self.kinds[stand_in] = kind
+        self._by_value[kind, value] = stand_in
+        self._by_core.setdefault(core, []).append(stand_in)
+        return stand_in
+
+    def _made(self, kind: str, value: str) -> tuple[str, Core]:
+        if self.nonce:
+            number = self._number("nonce")
+            return f"{self.nonce}{number}", ("nonce", number)
+        if kind == "email":
+            number = self._number("mail")
+            return f"mail{number}@{DOMAIN}", ("mail", number)
+        if kind == "url":
+            number = self._number("site")
+            return f"{'https://' if '://' in value else ''}site{number}.{DOMAIN}", ("site", number)
+        if kind in _NUMBERED and (made := self._of_digits(kind, value)) is not None:
+            return made
+        return self._word(_WORDS.get(kind, kind.capitalize()), value)
+
+    def _word(self, word: str, value: str) -> tuple[str, Core]:
+        """`Person1`, written as the value is; the same name in other letters is the same number."""
+        family = word.lower()
+        if word == "File":
+            number = self._number(family)
+            suffix = re.search(r"\.[A-Za-z0-9]{1,8}\Z", value)
+            return f"File{number}{suffix[0] if suffix else ''}", (family, number)
+        form = value.lower() if value.islower() else value.upper() if value.isupper() and len(value) > 1 else ""
+        shape = "lower" if form and value.islower() else "upper" if form else "title"
+        folded = fold(plain(value).text)
+        number = self._numbers.get((family, folded), "")
+        if not number or (family, f"{number} {shape}") in self._forms:
+            number = self._number(family)
+            self._numbers.setdefault((family, folded), number)
+        self._forms[family, f"{number} {shape}"] = value
+        written = word.lower() if shape == "lower" else word.upper() if shape == "upper" else word
+        return f"{written}{number}", (family, number)
+
+    def _number(self, family: str) -> str:
+        number = self._next.get(family, 0) + 1
+        while (family, str(number)) in self.taken:
+            number += 1
+        self._next[family] = number
+        return str(number)
+
+    def _of_digits(self, kind: str, value: str) -> tuple[str, Core] | None:
+        """A number of the same shape; None when there is none left or the value has another shape."""
+        for n in itertools.count(self._next.get(f"#{kind}", 0) + 1):
+            self._next[f"#{kind}"] = n
+            made = _NUMBERED[kind](n, value, self.country)
+            if made is None:
+                return None
+            core = next((core for match in [_STAND_IN.fullmatch(made)] if match for core in [_core(match)]), None)
+            if core is None:
+                return None
+            if core not in self.taken and core not in self._by_core:
+                return made, core
+        raise AssertionError("unreachable: counting does not end")
+
+    # ── The way back ──────────────────────────────────────────────────────────────────────────────────────
+
+    def restored(self, text: str) -> tuple[str, list[str]]:
+        """A text with every stand-in put back, and those in it that were never given out."""
+        unknown: list[str] = []
+        if not self.values:
+            return text, [m[0] for m in _STAND_IN.finditer(text) if not self._is_taken(m)]
+        if self.nonce:
+            return re.sub(rf"{_BEFORE}{self.nonce}[0-9]+{_AFTER}", self._put_back_nonce(unknown), text), unknown
+
+        def put_back(match: re.Match[str]) -> str:
+            exact = self.values.get(match[0])
+            if exact is not None:
+                return exact
+            value = self._value_of(match)
+            if value is None:
+                if not self._is_taken(match):
+                    unknown.append(match[0])
+                return match[0]
+            return value
+
+        return _STAND_IN.sub(put_back, text), unknown
+
+    def _put_back_nonce(self, unknown: list[str]) -> Callable[[re.Match[str]], str]:
+        def put_back(match: re.Match[str]) -> str:
+            if match[0] not in self.values:
+                unknown.append(match[0])
+            return self.values.get(match[0], match[0])
+
+        return put_back
+
+    def _is_taken(self, match: re.Match[str]) -> bool:
+        """Whether a text held it before, or it may well be a model's own: a short number, a date, `number 5`."""
+        core = _core(match)
+        if match["apart"] or (match["word"] and match[0][0].islower()):
+            return True
+        return core in self.taken or core[0] == "birth" or (core[0] == "digits" and len(core[1]) < 9)
+
+    def _value_of(self, match: re.Match[str]) -> str | None:
+        core = _core(match)
+        if core[0] in ("digits", "iban") and core not in self._by_core:
+            return self._of_longer(match, core)
+        written = self._by_core.get(core)
+        if not written:
+            return None
+        chosen = next((one for one in written if one == match[0]), None)
+        chosen = chosen or next((one for one in written if one[:1] == match[0][:1]), written[0])
+        value = self.values[chosen]
+        if core[0] == "birth":
+            return _said_like(match[0], value, self.country)
+        if match["suffix"]:
+            return re.sub(r"\.[A-Za-z0-9]{1,8}\Z", "", value) + match["suffix"]
+        if match[0].endswith("/") and not chosen.endswith("/") and not value.endswith("/"):
+            return f"{value}/"
+        return f"{value}s" if match["s"] else value
+
+    def _of_longer(self, match: re.Match[str], core: Core) -> str | None:
+        """A run that begins with a stand-in and goes on with other digits set apart."""
+        for n in range(len(core[1]) - 1, 5, -1):
+            written = self._by_core.get((core[0], core[1][:n]))
+            if written:
+                seen = 0
+                for index, character in enumerate(match[0]):
+                    seen += character.isdigit()
+                    if seen == n:
+                        rest = match[0][index + 1 :]
+                        return None if rest[:1].isdigit() else self.values[written[0]] + rest
+        return None
+
+
+def _said_like(written: str, value: str, country: str) -> str:
+    """A date of birth the way the stand-in of it was written: ISO when it was, else as the owner wrote it."""
+    if not re.match(r"\d{4}-", written):
+        return value
+    date = read_birth_date(value, country)
+    return date.isoformat() if date is not None else value
+
+
+# ── Numbers of a shape ────────────────────────────────────────────────────────────────────────────────────
+
+
+def _in_shape(value: str, digits: str) -> str:
+    """`digits` grouped as in `value`."""
+    left = iter(digits)
+    return "".join(next(left, "") if character.isdigit() else character for character in value)
+
+
+def _phone(n: int, value: str, country: str) -> str | None:  # noqa: ARG001
+    area, last = divmod(n - 1, 100)
+    return f"+1 {_AREAS[area + 1]} 555 01{last:02d}" if area + 1 < len(_AREAS) else None
+
+
+def _number(n: int, value: str, country: str) -> str | None:  # noqa: ARG001
+    length = sum(character.isdigit() for character in value)
+    head = "9990" if length >= 9 else "99"
+    room = length - len(head)
+    if length < 7 or len(str(n)) > room or not re.fullmatch(r"[\d .\-/()]+", value) or not value[0].isdigit():
+        return None
+    if re.search(r"[ .\-/()]{3}", value) or not value.isascii() or not value[-1].isdigit():
+        return None
+    return _in_shape(value, head + str(n).zfill(room))
+
+
+def _card(n: int, value: str, country: str) -> str | None:  # noqa: ARG001
+    digits = "".join(character for character in value if character.isdigit())
+    if len(digits) < 12 or not re.fullmatch(r"\d(?:[ -]?\d)+", value) or not value.isascii():
+        return None
+    bare = "9999" + str(n).zfill(len(digits) - 5)
+    return _in_shape(value, bare + _luhn(bare)) if len(bare) == len(digits) - 1 else None
+
+
+def _luhn(bare: str) -> str:
+    """The check digit that goes behind."""
+    total = 0
+    for index, digit in enumerate(reversed(bare)):
+        double = int(digit) * (2 if index % 2 == 0 else 1)
+        total += double - 9 if double > 9 else double
+    return str(-total % 10)
+
+
+def _iban(n: int, value: str, country: str) -> str | None:  # noqa: ARG001
+    length = sum(character.isalnum() for character in value)
+    if length < 13:
+        return None
+    rest = str(n).zfill(length - 4)
+    check = 98 - int(f"{rest}353500") % 97  # Z is 35
+    return f"ZZ{check:02d}{rest}"
+
+
+def _ip(n: int, value: str, country: str) -> str | None:  # noqa: ARG001
+    if n >= 1 << 24:
+        return None
+    if ":" in value:
+        return f"2001:db8::{n & 0xFFFF:x}" if n < 1 << 16 else f"2001:db8::{n >> 16:x}:{n & 0xFFFF:x}"
+    return f"240.{n >> 16}.{n >> 8 & 255}.{n & 255}"
+
+
+def _mac(n: int, value: str, country: str) -> str | None:  # noqa: ARG001
+    return f"02:00:5e:{n >> 16:02x}:{n >> 8 & 255:02x}:{n & 255:02x}" if n < 1 << 24 else None
+
+
+def _birth_date(n: int, value: str, country: str) -> str | None:
+    if n > len(_FIRST_DAYS):
+        return None
+    date = _FIRST_DAYS[n - 1]
+    shape = re.fullmatch(r"(\d{1,2})([./-])(\d{1,2})\2\d{2,4}", value)
+    if shape is None:
+        return date.isoformat()
+    is_month_first = int(shape[3]) > 12 or (
+        int(shape[1]) <= 12 and (country == "US" or (not country and shape[2] == "/"))
+    )
+    first, second = (date.month, date.day) if is_month_first else (date.day, date.month)
+    return f"{first:02d}{shape[2]}{second:02d}{shape[2]}{date.year}"
+
+
+_NUMBERED: Mapping[str, Callable[[int, str, str], str | None]] = {
+    "phone": _phone,
+    "card": _card,
+    "iban": _iban,
+    "ip": _ip,
+    "mac": _mac,
+    "birth_date": _birth_date,
+    "account": _number,
+    "national_id": _number,
+    "document": _number,
+}
+
+
+def read_birth_date(text: str, country: str) -> dt.date | None:
+    """The day a numeric or English date means, with its year; None when that is not plain."""
+    numbers = [int(number) for number in re.findall(r"\d+", text)[:3]]
+    month = re.search(r"[a-z]{3,}", text.lower())
+    try:
+        if month is not None and len(numbers) == 2:
+            return dt.date(numbers[1], _MONTHS.index(month[0][:3]) + 1, numbers[0])
+        if len(numbers) != 3 or month is not None:
+            return None
+        if numbers[0] > 1000:
+            return dt.date(*numbers)
+        first, second, year = numbers
+        year += 0 if year > 99 else 1900 if year > 25 else 2000
+        is_month_first = second > 12 or (first <= 12 and (country == "US" or (not country and "/" in text)))
+        return dt.date(year, first, second) if is_month_first else dt.date(year, second, first)
+    except (ValueError, TypeError):
+        return None
+
+
+_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]

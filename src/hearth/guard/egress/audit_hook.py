@@ -1,0 +1,136 @@
+"""The interpreter's own check of every connection and look-up: an audit hook that refuses what runs outside a permit.
+
+Covered: TCP and UDP through Python's `socket` in every thread (`connect`, `connect_ex`, `sendto`, `sendmsg`), name
+look-ups, an address that the permitted name does not resolve to, a public name that leads inside.
+Not covered: C extensions that open sockets themselves, child processes, Unix sockets, sockets that listen here and what
+is sent on them, connections opened before the hook was installed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import sys
+from collections.abc import Iterator, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+from hearth.errors import EgressError
+from hearth.guard.egress.address_policy import as_address, is_public
+
+
+@dataclass(frozen=True, slots=True)
+class Permit:
+    """Where a thread may connect while a block of its code runs."""
+
+    host: str
+    port: int
+    is_private_fine: bool
+    addresses: frozenset[str] = frozenset()
+    """Where it may lead, looked up once; empty: wherever the name leads when it is used."""
+
+
+N_LOOK_UPS = 3
+"""A name with many addresses may give a different one at each look-up."""
+
+_permits: ContextVar[tuple[Permit, ...]] = ContextVar("hearth_network_permits", default=())
+_is_resolving: ContextVar[bool] = ContextVar("hearth_network_resolving", default=False)
+_is_installed = False
+
+
+def install_network_guard() -> None:
+    """From now on refuse any connection of this process that runs outside an egress permit, with EgressError.
+
+    Cannot be taken back; calling it again changes nothing.
+    """
+    global _is_installed
+    if not _is_installed:
+        _is_installed = True
+        sys.addaudithook(_audit)
+
+
+def _audit(event: str, args: tuple[Any, ...]) -> None:
+    if not event.startswith("socket."):
+        return
+    if event in ("socket.connect", "socket.sendto", "socket.sendmsg"):
+        _check_address(args[0], args[1])
+    elif event in ("socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyaddr", "socket.getnameinfo"):
+        _check_name(args[0])
+
+
+def _check_address(sock: Any, address: object) -> None:
+    """`address` is None for a sendmsg on a connected socket: the connection was checked."""
+    if address is None or sock.family not in (socket.AF_INET, socket.AF_INET6):
+        return
+    host, port = (address[0], address[1]) if isinstance(address, tuple) and len(address) >= 2 else (address, 0)
+    host = normal(host)
+    if any(permit.port == port and _leads_to(permit, host) for permit in _permits.get()):
+        return
+    raise EgressError(
+        f"a connection to {host!r} port {port!r} was refused, nothing was sent; only the tools' network door may open "
+        "one, to hosts under `allow` in [network] of hearth.toml"
+    )
+
+
+def _check_name(name: object) -> None:
+    """A look-up of a name is a message to a name server."""
+    if isinstance(name, tuple):
+        name = name[0]
+    host = normal(name)
+    if _is_resolving.get() or host in ("", "localhost") or as_address(host) is not None:
+        return
+    if not any(permit.host == host for permit in _permits.get()):
+        raise EgressError(
+            f"looking up the name {host!r} was refused, nothing was sent; name the host under `allow` in [network] of "
+            "hearth.toml, and reach it through the tools' network door"
+        )
+
+
+def _leads_to(permit: Permit, host: str) -> bool:
+    if permit.addresses:
+        return host in permit.addresses
+    if host == permit.host:
+        return True
+    if not permit.is_private_fine and not is_public(host):
+        return False
+    return any(host in look_up(permit.host, permit.port) for _ in range(N_LOOK_UPS))
+
+
+def look_up(host: str, port: int) -> Sequence[str]:
+    """Addresses of a host that was checked; none when it has none."""
+    token = _is_resolving.set(True)
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return ()
+    finally:
+        _is_resolving.reset(token)
+    return tuple(dict.fromkeys(normal(entry[4][0]) for entry in found))
+
+
+def normal(host: object) -> str:
+    """A host as it is compared: in lower case, without the dot at its end, an address without its zone.
+
+    A `%` in a name stays: what stands before it is another name than the one that is looked up.
+    """
+    if host is None:
+        return ""
+    text = host.decode("ascii", "replace") if isinstance(host, bytes | bytearray) else str(host)
+    text = text.rstrip(".").lower()
+    return text if as_address(text) is None else text.partition("%")[0]
+
+
+@contextlib.contextmanager
+def permitted(permit: Permit) -> Iterator[None]:
+    """Let this thread (and task) connect where `permit` says while the block runs."""
+    token = _permits.set((*_permits.get(), permit))
+    try:
+        yield
+    finally:
+        _permits.reset(token)
+
+
+def permitted_port(host: str) -> int:
+    """The port that this thread is permitted to reach `host` at; 0 where it is not."""
+    return next((permit.port for permit in reversed(_permits.get()) if permit.host == host), 0)

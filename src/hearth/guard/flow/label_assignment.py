@@ -1,0 +1,219 @@
+"""Labels of real values: what is known of the records in a result, and whom the owner's contacts vouch for.
+
+Only the monitor uses this. It joins what a tool declares, what a tool noted of single records (`CallContext.origins`),
+what is remembered of them (`guard.flow.provenance`) and what went into the call; then it lets the contact book vouch
+for addresses. What is made or changed through Hearth is remembered here.
+
+Covered: as in `guard.flow.labels`, on real records.
+Not covered: records without an id, a path or a name are known by nothing, so only their tool's declaration counts; what
+another program made of a draft since Hearth wrote it.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import replace
+
+from hearth.guard.flow.labels import (
+    NO_FIELDS,
+    VOUCHED_TYPES,
+    ResultLabels,
+    Value,
+    item_type,
+    join_all,
+    label_of,
+    result_labels,
+    vouchable,
+    vouched,
+    with_vouched,
+)
+from hearth.guard.flow.provenance import KEYS, Origin, digest_of, records
+from hearth.guard.flow.trusted_contacts import DOMAIN, AddressBook, KnownAddresses, normalised
+from hearth.guard.guard_state import Records
+from hearth.protocols import CallContext, Workspace
+from hearth.types import OWNER, TRUSTED_SOURCES, Label, Plain, ToolSpec
+
+MAX_STANDING_IN = 1000
+"""How many ids that stand for recipients are remembered, of this process and of those before it."""
+
+_KEYS_ONLY = OWNER.sources | {"device"}
+"""An id from nowhere else says nothing of the record: the owner typed it, or a list gave it."""
+
+
+class Labelling:
+    """Labels of results and of bound arguments."""
+
+    def __init__(self, specs: Mapping[str, ToolSpec], records: Records) -> None:
+        self._records = records
+        self._book = AddressBook(records.provenance)
+        self._known: KnownAddresses | None = None
+        self._tracked = frozenset(spec.domain for spec in specs.values() if spec.unconfirmed)
+        """Domains whose records are remembered: those in which it makes a difference when they are read."""
+        self._standing_in = frozenset(
+            spec.fields[name]
+            for spec in specs.values()
+            for name, origin in spec.origins.items()
+            if origin.same_as and name in spec.fields
+        )
+        """Types of ids that stand for recipients."""
+        self._makers = {
+            name: spec for name, spec in specs.items() if any(origin.same_as for origin in spec.origins.values())
+        }
+        self._is_past_known = False
+        self._stands_for: dict[str, Value] = {}
+        """Id of a draft, say → its recipients, with the labels of the draft's fields and the files that go along."""
+
+    def book(self, workspace: Workspace, now: dt.datetime) -> KnownAddresses:
+        """The confirmed addresses; read again after anything in the contacts was changed or read anew."""
+        if self._known is None:
+            self._known = self._book.read(workspace, now)
+        return self._known
+
+    def forget_book(self) -> None:
+        """Read the contacts again when they are needed next."""
+        self._known = None
+
+    @property
+    def stand_ins(self) -> Mapping[str, Value]:
+        """What is known to stand behind ids, by id; what was made before this process as the trace has it."""
+        if not self._is_past_known:
+            found: dict[str, Value] = {}
+            for past in self._records.results.of(self._makers.keys(), MAX_STANDING_IN):
+                found |= _stand_ins(self._makers[past.tool], past.value, past.fields)
+            self._stands_for, self._is_past_known = found | self._stands_for, True
+        return self._stands_for
+
+    def unconfirmed_names(self, value: Plain) -> tuple[str, ...]:
+        """Names on cards that hold one of these addresses and do not vouch for it."""
+        if self._known is None:
+            return ()
+        wanted = {normalised(item) for item in (value if isinstance(value, list) else [value]) if isinstance(item, str)}
+        return tuple(
+            card.name
+            for card in self._known.unconfirmed
+            if wanted & {normalised(address) for address in (card.email, card.phone) if address}
+        )
+
+    # ── Arguments ─────────────────────────────────────────────────────────────────────────────────────────
+
+    def resolved(
+        self, spec: ToolSpec, arguments: Mapping[str, Value], workspace: Workspace, now: dt.datetime
+    ) -> Mapping[str, Value]:
+        """`arguments` with sinks as what they stand for, and with the contact book's word on each.
+
+        The value of one that stands for recipients carries the labels of what they would get as its fields. One that no
+        call on record made, named by its id ("send it") or listed with it, is a file's: who went into it is not known.
+        """
+        found = dict(arguments)
+        for parameter in spec.parameters:
+            value = found.get(parameter.name)
+            if value is None or not parameter.is_sink:
+                continue
+            is_address = item_type(parameter.type) in VOUCHED_TYPES
+            if isinstance(value.data, str) and (behind := self._behind(parameter.type, value.data)) is not None:
+                value, is_address = replace(behind, label=value.label.join(behind.label)), True
+            elif parameter.type in self._standing_in and value.label.sources <= _KEYS_ONLY:
+                # picked by its id: whom it goes to lies there
+                value = Value(value.data, value.label.join(label_of("file")))
+            if is_address and value.label.strangers and self.book(workspace, now).vouches(value.data):
+                value = replace(value, label=vouched(value.label))
+            found[parameter.name] = value
+        return found
+
+    def _behind(self, kind: str, id: str) -> Value | None:
+        known = self._stands_for.get(id)
+        return self.stand_ins.get(id) if known is None and kind in self._standing_in else known
+
+    # ── Results ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def labelled(self, spec: ToolSpec, data: Plain, arguments: Mapping[str, Value], context: CallContext) -> Value:
+        """The result of a call with its labels; what was made is remembered. Raises: StoreError."""
+        if spec.domain == DOMAIN:
+            if spec.effect != "none":
+                self.forget_book()
+            self.book(context.workspace, context.now)
+        if spec.effect != "none" and spec.domain in self._tracked:
+            self._note_made(spec, data, arguments, context)
+        labels = result_labels(
+            spec, {name: value.label for name, value in arguments.items()}, self._sources(spec, data, context)
+        )
+        labels = self._with_vouched(spec, data, labels, context)
+        if spec.origins:
+            self._stands_for |= _stand_ins(spec, data, labels.fields)
+            while len(self._stands_for) > 2 * MAX_STANDING_IN:
+                del self._stands_for[next(iter(self._stands_for))]
+        return Value(data, labels.whole, labels.fields or NO_FIELDS)
+
+    def _sources(self, spec: ToolSpec, data: Plain, context: CallContext) -> frozenset[str] | None:
+        """What is known of the records in a result; None when it is what their tool declares."""
+        if not context.origins and spec.domain not in self._tracked:
+            return None
+        found: set[str] = set()
+        for name, record in records(data):
+            if name in context.origins:
+                found.add(context.origins[name])
+            origin = self._records.provenance.of(spec.domain, name)
+            if origin is not None and origin.digest == _digest(spec, record):
+                found |= origin.sources
+            elif spec.unconfirmed:
+                found.add(spec.unconfirmed)
+        return frozenset(found | {spec.source}) if found else None
+
+    def _with_vouched(self, spec: ToolSpec, data: Plain, labels: ResultLabels, context: CallContext) -> ResultLabels:
+        names = [name for name in vouchable(spec) if not labels.fields.get(name, labels.whole).is_trusted]
+        if not names or data in (None, []):
+            return labels
+        book = self.book(context.workspace, context.now)
+        good = [name for name in names if book.vouches(_values(data, name))]
+        if not good:
+            return labels
+        if not labels.fields:
+            labels = ResultLabels(labels.whole, dict.fromkeys(spec.fields, labels.whole))
+        return with_vouched(spec, labels, good)
+
+    def _note_made(self, spec: ToolSpec, data: Plain, arguments: Mapping[str, Value], context: CallContext) -> None:
+        """Remember what went into the records that a call made or changed."""
+        sources = join_all(value.label for value in arguments.values()).sources
+        keys = {spec.fields.get(key) for key in KEYS}
+        given = {  # what was there before the call: it is named by a parameter of the same type as the record's key
+            str(arguments[p.name].data) for p in spec.parameters if p.name in arguments and p.type in keys
+        }
+        noted: dict[str, Origin] = {}
+        for name, record in records(data):
+            before = self._records.provenance.of(spec.domain, name)
+            digest = _digest(spec, record)
+            if before is not None:
+                if sources <= TRUSTED_SOURCES or before.digest == digest:
+                    noted[name] = Origin(before.sources | sources, digest)
+                else:
+                    noted[name] = Origin(before.sources | sources, before.digest)
+            elif name not in given:
+                noted[name] = Origin(sources or frozenset({"device"}), digest)
+        self._records.provenance.note(spec.domain, noted, context.now)
+
+
+def _stand_ins(spec: ToolSpec, data: Plain, labels: Mapping[str, Label]) -> dict[str, Value]:
+    """Ids in a result that stand for recipients in it, with these and the files that go along."""
+    found: dict[str, Value] = {}
+    files = [name for name, kind in spec.fields.items() if item_type(kind) == "FilePath"]
+    for name, origin in spec.origins.items():
+        label = labels.get(origin.same_as) if origin.same_as else None
+        if label is not None and isinstance(data, dict) and isinstance(data.get(name), str):
+            carried = tuple(sorted({str(value) for part in files for value in _values(data, part)}))
+            found[str(data[name])] = Value(data.get(origin.same_as), label, labels, carried)
+    return found
+
+
+def _digest(spec: ToolSpec, record: Mapping[str, Plain]) -> str:
+    """What is remembered of a card beside its origin: its addresses; nothing of other records."""
+    return digest_of((record.get("email"), record.get("phone"))) if spec.domain == DOMAIN else ""
+
+
+def _values(data: Plain, name: str) -> list[Plain]:
+    """Every value of one field in a result."""
+    found: list[Plain] = []
+    for item in data if isinstance(data, list) else (data,):
+        value = item.get(name) if isinstance(item, dict) else None
+        found.extend(value if isinstance(value, list) else [value] if value not in (None, "") else [])
+    return found

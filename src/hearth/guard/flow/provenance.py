@@ -1,0 +1,97 @@
+"""What went into a record that Hearth made, remembered for the next time it is read.
+
+A note made of a stranger's mail is still a stranger's when it is found again a week later; one made of the owner's own
+words is the owner's. Which records were made, with what, is written down here, by domain (a tool's) and id; cards of
+the contact book beside it with a digest of their addresses, so that one that was changed elsewhere counts as new.
+
+Covered: records with an `id`, a `path` or a `name`, made or changed through Hearth.
+Not covered: what another program writes into a record that Hearth made (notes and files on the same disk).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import json
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from hearth.storage.database import Store
+from hearth.storage.trace import moment_text
+from hearth.types import Plain
+
+KEYS = ("id", "path", "name")
+"""Fields that name a record, in this order."""
+_RECURRENCE = "#"
+"""What stands behind it names one occurrence of a repeating event; the record is what stands before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What is known of one record."""
+
+    sources: frozenset[str]
+    digest: str = ""
+    """Of its addresses when that was noted; empty where it has none."""
+
+
+class Provenance:
+    """Origins of records; without a store they last as long as the process."""
+
+    def __init__(self, store: Store | None = None) -> None:
+        self._store = store
+        self._known: dict[tuple[str, str], Origin] | None = None
+        self._lock = threading.Lock()
+
+    def of(self, domain: str, record: str) -> Origin | None:
+        """What is known of a record, or of the series it is an occurrence of; None when nothing is."""
+        known = self._all()
+        found = known.get((domain, record))
+        return found or known.get((domain, record.partition(_RECURRENCE)[0]))
+
+    def is_empty(self, domain: str) -> bool:
+        """Whether nothing was ever noted of the domain."""
+        return all(key[0] != domain for key in self._all())
+
+    def note(self, domain: str, origins: Mapping[str, Origin], now: dt.datetime) -> None:
+        """Remember what went into records. Raises: StoreError: It could not be written; nothing is remembered."""
+        if not origins:
+            return
+        known = self._all()
+        if self._store is not None:
+            rows = [
+                (domain, record, json.dumps(sorted(origin.sources)), origin.digest, moment_text(now))
+                for record, origin in origins.items()
+            ]
+            with self._store.transaction(is_synced=False) as cursor:
+                cursor.executemany("INSERT OR REPLACE INTO record_origin VALUES (?, ?, ?, ?, ?)", rows)
+        with self._lock:
+            known.update({(domain, record): origin for record, origin in origins.items()})
+
+    def _all(self) -> dict[tuple[str, str], Origin]:
+        with self._lock:
+            if self._known is None:
+                rows = self._store.query("SELECT * FROM record_origin") if self._store is not None else []
+                self._known = {
+                    (row["domain"], row["record"]): Origin(frozenset(json.loads(row["sources_json"])), row["digest"])
+                    for row in rows
+                }
+            return self._known
+
+
+def records(value: Plain) -> Iterator[tuple[str, Mapping[str, Plain]]]:
+    """The records in a result with what names them."""
+    for item in value if isinstance(value, list) else (value,):
+        if isinstance(item, dict):
+            for key in KEYS:
+                name = item.get(key)
+                if isinstance(name, str) and name:
+                    yield name, item
+                    break
+
+
+def digest_of(addresses: Iterable[object]) -> str:
+    """A digest of a card's addresses and numbers, as they stand there."""
+    said = "\n".join(str(address or "").strip() for address in addresses)
+    return hashlib.sha256(said.encode(errors="surrogatepass")).hexdigest()[:32] if said.strip() else ""

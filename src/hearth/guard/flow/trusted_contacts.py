@@ -1,0 +1,154 @@
+"""Which addresses and numbers are those of people the owner knows: the one thing that makes a stranger's word good.
+
+A card vouches for its address and number when the owner made it through Hearth, confirmed it, or had it when Hearth
+first looked. A card that turns up later (an import, a synchronisation, an attachment) or whose address was changed
+elsewhere does not, until it is confirmed (`hearth policy contacts`). Addresses are compared exactly, without regard to
+case alone: look-alike letters are other letters.
+
+Covered: cards slipped in or changed after the first look; look-alikes of known addresses.
+Not covered: a card that was poisoned before Hearth first looked; a known person whose mailbox was taken over.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from hearth.guard.flow.provenance import Origin, Provenance, digest_of
+from hearth.protocols import Workspace
+from hearth.tools.pim.cards import Card, read_cards
+from hearth.types import TRUSTED_SOURCES, Plain
+
+DOMAIN = "contacts"
+CONFIRMED = frozenset({"contacts"})
+_FIRST_LOOK = "*"
+"""Noted when the cards that were there first were taken over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unconfirmed:
+    """A card that does not vouch, with what it claims."""
+
+    id: str
+    name: str
+    email: str
+    phone: str
+
+
+@dataclass(frozen=True, slots=True)
+class KnownAddresses:
+    """Addresses and numbers of confirmed cards, normalised, with the groups of their cards."""
+
+    groups: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
+    """Address → name on the card, for questions."""
+    unconfirmed: tuple[Unconfirmed, ...] = ()
+
+    def vouches(self, value: Plain) -> bool:
+        """Whether every one of the addresses and numbers in `value` belongs to a confirmed card; False for none."""
+        items = value if isinstance(value, list) else [value]
+        return bool(items) and all(isinstance(item, str) and normalised(item) in self.groups for item in items)
+
+    def is_in_group(self, value: Plain, group: str) -> bool:
+        """The same, for cards of one category."""
+        items = value if isinstance(value, list) else [value]
+        wanted = group.casefold()
+        return bool(items) and all(
+            isinstance(item, str) and wanted in self.groups.get(normalised(item), frozenset()) for item in items
+        )
+
+    def name_of(self, address: str) -> str:
+        """Whose address it is; empty when nobody's."""
+        return self.names.get(normalised(address), "")
+
+
+def normalised(address: str) -> str:
+    """An address in lower case, a number as digits with `+`; letters are never mapped to other letters."""
+    text = address.strip()
+    if "@" in text:
+        return _lower(text)
+    if re.fullmatch(r"[+\d()/.\-\s]+", text) and text.isascii():
+        digits = re.sub(r"\D", "", text)
+        is_international = text.startswith("+") or digits.startswith("00")
+        return f"+{digits.removeprefix('00')}" if is_international else digits
+    return _lower(text)
+
+
+def _lower(text: str) -> str:
+    """In lower case, but for letters that would become another alphabet's: the Kelvin sign is no `k`."""
+    if text.isascii():
+        return text.lower()
+    return "".join(c if not c.isascii() and c.lower().isascii() else c.lower() for c in text)
+
+
+def has_lookalike_letters(address: str) -> bool:
+    """Whether an address holds letters of another script, or invisible ones: what imitates a known one needs them."""
+    return not address.isascii() and any(
+        unicodedata.category(c) in ("Cf", "Cc") or not unicodedata.name(c, "").startswith("LATIN")
+        for c in address
+        if not c.isascii()
+    )
+
+
+class AddressBook:
+    """The owner's contact book as the guard trusts it."""
+
+    def __init__(self, provenance: Provenance) -> None:
+        self._provenance = provenance
+
+    def read(self, workspace: Workspace, now: dt.datetime) -> KnownAddresses:
+        """The confirmed addresses now; the first cards ever seen are confirmed by being there. Raises: StoreError."""
+        cards = list(_cards(workspace))
+        if cards and self._provenance.of(DOMAIN, _FIRST_LOOK) is None:
+            first = {id: Origin(CONFIRMED, card_digest(card)) for id, card in cards if not self._is_made(id)}
+            self._provenance.note(DOMAIN, {**first, _FIRST_LOOK: Origin(CONFIRMED)}, now)
+        groups: dict[str, frozenset[str]] = {}
+        names: dict[str, str] = {}
+        unconfirmed: list[Unconfirmed] = []
+        for id, card in cards:
+            addresses = [address for address in (card.email, card.phone) if address]
+            if not self._is_confirmed(id, card):
+                if addresses:
+                    unconfirmed.append(Unconfirmed(id, card.name, card.email, card.phone))
+                continue
+            for address in addresses:
+                if has_lookalike_letters(address):
+                    unconfirmed.append(Unconfirmed(id, card.name, card.email, card.phone))
+                    continue
+                key = normalised(address)
+                groups[key] = groups.get(key, frozenset()) | {c.casefold() for c in card.categories}
+                names.setdefault(key, card.name)
+        return KnownAddresses(groups, names, tuple(dict.fromkeys(unconfirmed)))
+
+    def confirm(self, workspace: Workspace, ids: Iterable[str], now: dt.datetime) -> tuple[str, ...]:
+        """Let cards vouch as they stand now; the names of those there are. Raises: StoreError."""
+        wanted = set(ids)
+        found = [(id, card) for id, card in _cards(workspace) if id in wanted]
+        self._provenance.note(DOMAIN, {id: Origin(CONFIRMED, card_digest(card)) for id, card in found}, now)
+        return tuple(card.name for _, card in found)
+
+    def _is_made(self, id: str) -> bool:
+        """Whether the card was made through Hearth: then what it was made of is known already."""
+        return self._provenance.of(DOMAIN, id) is not None
+
+    def _is_confirmed(self, id: str, card: Card) -> bool:
+        origin = self._provenance.of(DOMAIN, id)
+        return origin is not None and origin.sources <= TRUSTED_SOURCES and origin.digest == card_digest(card)
+
+
+def card_digest(card: Card) -> str:
+    """What is confirmed of a card: its address and its number."""
+    return digest_of((card.email, card.phone))
+
+
+def _cards(workspace: Workspace) -> Iterator[tuple[str, Card]]:
+    """Every card with the id by which the tools know it."""
+    seen: set[str] = set()
+    for path, file in read_cards(workspace).items():
+        for card in file.cards:
+            id = card.uid if card.uid and card.uid not in seen else f"{path}#{card.index}"
+            seen.add(id)
+            yield id, card

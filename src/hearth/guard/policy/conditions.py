@@ -1,0 +1,271 @@
+"""What a rule asks of one argument, decided as yes, no or not known yet.
+
+A value that a reference will bring is not known before the plan runs: then a condition is undecided (None), and the
+monitor decides it again on the real value before the call. Of a list, a rule that allows wants every item to fit; a
+rule that asks or denies needs one item that does.
+
+Covered: type, range, choice, pattern, length, sources, contact book, group.
+Not covered: relations between arguments.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hearth.errors import WrongType
+from hearth.formats.tool_signature import from_plain
+from hearth.guard.flow.labels import VOUCHED_TYPES, Value, item_type
+from hearth.guard.flow.trusted_contacts import KnownAddresses, normalised
+from hearth.guard.policy.safe_regex import Pattern
+from hearth.types import OWNER, Label, Parameter, Plain
+
+ORDERED_TYPES = frozenset({"integer", "number", "date", "datetime", "time", "duration"})
+"""Types that have a range."""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """One argument as far as it is known."""
+
+    value: Value | None
+    """None when a reference will bring it."""
+    worst: Label = OWNER
+    """Its label at worst; the label itself once the value is known."""
+    best: Label | None = None
+    """Its label at best, where that may differ."""
+
+    @classmethod
+    def known(cls, value: Value) -> Given:
+        return cls(value, value.label)
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What one argument must be; what is not said is free."""
+
+    one_of: tuple[Plain, ...] | None = None
+    low: Any = None
+    """Decoded to the parameter's type, like `high`; both are within the range."""
+    high: Any = None
+    pattern: Pattern | None = None
+    max_chars: int | None = None
+    max_items: int | None = None
+    only_from: frozenset[str] | None = None
+    not_from: frozenset[str] = frozenset()
+    contact: bool | None = None
+    group: str = ""
+    given: bool | None = None
+
+    def holds(
+        self, parameter: Parameter, given: Given | None, book: KnownAddresses | None, *, every: bool
+    ) -> bool | None:
+        """Whether an argument fits; None when that is not known yet.
+
+        Args:
+            given: None when the argument is left out; its default counts then, if it has one.
+            book: None when the contact book is not at hand.
+            every: Of a list, whether every item must fit; else one is enough.
+        """
+        is_there = given is not None
+        if self.given is not None and self.given != is_there:
+            return False
+        if given is None:
+            if self._asks_nothing_else:
+                return True
+            if parameter.default is None:
+                return False
+            given = Given.known(Value(parameter.default, OWNER))
+        return _all((self._holds_label(given), self._holds_value(parameter, given, book, every=every)))
+
+    @property
+    def _asks_nothing_else(self) -> bool:
+        return self == Condition(given=self.given)
+
+    def _holds_label(self, given: Given) -> bool | None:
+        if self.only_from is None and not self.not_from:
+            return True
+        fits = [
+            (self.only_from is None or label.sources <= self.only_from) and not label.sources & self.not_from
+            for label in (given.worst, given.best or given.worst)
+        ]
+        return fits[0] if fits[0] == fits[1] else None
+
+    def _holds_value(
+        self, parameter: Parameter, given: Given, book: KnownAddresses | None, *, every: bool
+    ) -> bool | None:
+        checks = self._checks(parameter, book)
+        if not checks and self.max_items is None:
+            return True
+        if given.value is None:
+            return None
+        data = given.value.data
+        items = data if isinstance(data, list) else [data]
+        if self.max_items is not None and len(items) > self.max_items:
+            return False
+        if not checks:
+            return True
+        if not items:
+            return False
+        fits = [_all(check(item) for check in checks) for item in items]
+        return _all(fits) if every else _any(fits)
+
+    def _checks(self, parameter: Parameter, book: KnownAddresses | None) -> list[Callable[[Plain], bool | None]]:
+        kind = item_type(parameter.type)
+        checks: list[Callable[[Plain], bool | None]] = []
+        if self.one_of is not None:
+            chosen = self.one_of
+            checks.append(lambda item: any(_is_same(item, choice, kind) for choice in chosen))
+        if self.low is not None or self.high is not None:
+            checks.append(lambda item: self._in_range(item, kind))
+        if self.pattern is not None:
+            pattern = self.pattern
+            checks.append(lambda item: pattern.fits(item) if isinstance(item, str) else False)
+        if self.max_chars is not None:
+            n_max = self.max_chars
+            checks.append(lambda item: isinstance(item, str) and len(item) <= n_max)
+        if self.contact is not None:
+            wanted = self.contact
+            checks.append(lambda item: None if book is None else book.vouches(item) == wanted)
+        if self.group:
+            group = self.group
+            checks.append(lambda item: None if book is None else book.is_in_group(item, group))
+        return checks
+
+    def _in_range(self, item: Plain, kind: str) -> bool | None:
+        bound = self.low if self.low is not None else self.high
+        zone = bound.tzinfo if isinstance(bound, dt.datetime) else None
+        try:
+            value: Any = from_plain(item, kind, zone)
+            return (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
+        except (WrongType, TypeError):
+            return None
+
+
+def _is_same(value: Plain, choice: Plain, kind: str) -> bool:
+    """Whether a value is the chosen one; addresses and numbers whatever their case and spacing."""
+    if kind in VOUCHED_TYPES and isinstance(value, str) and isinstance(choice, str):
+        return normalised(value) == normalised(choice)
+    if isinstance(value, bool) or isinstance(choice, bool):
+        return value is choice
+    return value == choice
+
+
+def _all(outcomes: Sequence[bool | None] | Any) -> bool | None:
+    """False as soon as one is, True when all are."""
+    found = tuple(outcomes)
+    return False if False in found else None if None in found else True
+
+
+def _any(outcomes: Sequence[bool | None]) -> bool | None:
+    return True if True in outcomes else None if None in outcomes else False
+
+
+# ── What can be said without any value ────────────────────────────────────────────────────────────────────
+
+
+def never_holds(condition: Condition, parameter: Parameter) -> str:
+    """Why no value can ever fit; empty when one may."""
+    if condition.low is not None and condition.high is not None and condition.low > condition.high:
+        return f"min {condition.low} is more than max {condition.high}"
+    if condition.only_from is not None and condition.only_from <= condition.not_from:
+        return "every source of `only_from` stands in `not_from`"
+    chosen: Sequence[Plain] | None = condition.one_of
+    if chosen is None and parameter.enum:
+        chosen = parameter.enum
+    if chosen is None:
+        return ""
+    if parameter.enum and not set(map(str, chosen)) & set(parameter.enum):
+        return f"{parameter.name!r} is one of {', '.join(parameter.enum)}, and none of these is chosen"
+    single = Condition(low=condition.low, high=condition.high, pattern=condition.pattern, max_chars=condition.max_chars)
+    if all(single.holds(parameter, Given.known(Value(value, OWNER)), None, every=True) is False for value in chosen):
+        said = ", ".join(repr(value) for value in chosen[:5])
+        return f"none of its possible values ({said}) fits the rest of the condition"
+    return ""
+
+
+def is_wider(one: Condition, other: Condition) -> bool:
+    """Whether everything that fits `other` fits `one` as well; False when that cannot be told."""
+    if one == other:
+        return True
+    return (
+        (one.one_of is None or (other.one_of is not None and _within(other.one_of, one.one_of)))
+        and (one.low is None or (other.low is not None and _compare(one.low, other.low)))
+        and (one.high is None or (other.high is not None and _compare(other.high, one.high)))
+        and (one.pattern is None or (other.pattern is not None and one.pattern.text == other.pattern.text))
+        and (one.max_chars is None or (other.max_chars is not None and other.max_chars <= one.max_chars))
+        and (one.max_items is None or (other.max_items is not None and other.max_items <= one.max_items))
+        and (one.only_from is None or (other.only_from is not None and other.only_from <= one.only_from))
+        and one.not_from <= other.not_from
+        and (one.contact is None or one.contact == other.contact or (one.contact is True and bool(other.group)))
+        and (not one.group or one.group == other.group)
+        and (one.given is None or one.given == other.given or (one.given is True and not other._asks_nothing_else))
+    )
+
+
+def _within(values: Sequence[Plain], others: Sequence[Plain]) -> bool:
+    return all(any(type(v) is type(o) and v == o for o in others) for v in values)
+
+
+def _compare(low: Any, high: Any) -> bool:
+    try:
+        return bool(low <= high)
+    except TypeError:
+        return False
+
+
+# ── When ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """So many calls within a time."""
+
+    n: int
+    per: dt.timedelta
+    is_more_than: bool = False
+    """True: holds from the call after the n-th on; else: holds up to the n-th."""
+
+    def holds(self, n_before: int) -> bool:
+        return n_before >= self.n if self.is_more_than else n_before < self.n
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Hours of the day, in the owner's zone; over midnight when `start` is later than `end`."""
+
+    start: dt.time = dt.time(0)
+    end: dt.time = dt.time(0)
+    weekdays: frozenset[int] = frozenset(range(7))
+
+    def hold(self, now: dt.datetime) -> bool:
+        moment = now.time()
+        if self.start == self.end:
+            is_within = True
+        elif self.start < self.end:
+            is_within = self.start <= moment < self.end
+        else:
+            is_within = moment >= self.start or moment < self.end
+        return is_within and now.weekday() in self.weekdays
+
+    def is_wider(self, other: Times) -> bool:
+        """Whether every moment of `other` is one of this."""
+        if not other.weekdays <= self.weekdays:
+            return False
+        if self.start == self.end or (self.start, self.end) == (other.start, other.end):
+            return True
+        return self.start < self.end and other.start < other.end and self.start <= other.start and other.end <= self.end
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What a rule may ask beside the arguments; what is None is not known yet."""
+
+    now: dt.datetime | None = None
+    book: KnownAddresses | None = None
+    n_calls: Mapping[dt.timedelta, int] | None = None
+    """Calls of this tool so far, within each length of time that a rule asks about."""
+    n_planned: int = 0
+    """Calls of this tool that the plan makes before this one."""

@@ -1,0 +1,282 @@
+"""What the owner answered for good: "always this" and "never this", narrow, expiring, listed and revocable.
+
+A consent holds for one tool, the same values wherever a value decides what is acted on (recipients, records, files,
+devices, choices; of a draft, whom it goes to and which files with it), amounts that are not above the one agreed to, no
+source that was not there then, and the same reason for asking: the same rule as it stands, not its name. What stands
+for recipients (a draft) has the sources of all that goes to them. Free text and times may differ. A consent never lifts
+a `deny`; a "never" is no rule's, lifts every yes, and holds whatever the files, amounts and sources; where nothing
+decides what is acted on (a note), for the very same words.
+
+Covered: everything above; a consent that has expired or was revoked counts for nothing.
+Not covered: what a text says; a value that a tool reads loosely (`notes.txt` for any file that ends so, an address with
+a name around it) is another one when it is written otherwise; what another program makes of a draft; how often a
+consent is used (rules with a rate count that).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from hearth.errors import NotFound
+from hearth.guard.flow.labels import Value, item_type
+from hearth.guard.flow.trusted_contacts import normalised
+from hearth.storage.database import Store
+from hearth.storage.trace import moment_text, parse_moment
+from hearth.types import Parameter, Plain, ToolSpec
+
+LASTS = dt.timedelta(days=30)
+AMOUNT_TYPES = frozenset({"integer", "number"})
+FREE_TYPES = frozenset({"text", "date", "time", "datetime", "duration"})
+"""Types whose values may differ from one time to the next, where they are no sink and no choice among few."""
+WORDING = frozenset(
+    {
+        "text",
+        "body",
+        "content",
+        "message",
+        "subject",
+        "title",
+        "description",
+        "note",
+        "comment",
+        "summary",
+        "items",
+        "place",
+    }
+)
+"""Names of texts that say something. Any other text names what is acted on (`device`, `list`, `scene`): it is fixed."""
+_FILES = ".files"
+"""Behind the name of an argument: the files that go with what it stands for. No parameter has a dot in its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Consent:
+    """One standing answer."""
+
+    number: int
+    tool: str
+    verdict: Literal["allow", "deny"]
+    fixed: Mapping[str, Plain]
+    """Values that must be the same, by argument."""
+    amounts: Mapping[str, float]
+    """The most that was agreed to, by argument."""
+    sources: Mapping[str, frozenset[str]]
+    """Where each argument may come from."""
+    rules: frozenset[str]
+    """The rules that asked; another one asks again."""
+    at: dt.datetime
+    expires: dt.datetime
+    episode: str = ""
+    n_used: int = 0
+    is_revoked: bool = False
+
+    def covers(self, spec: ToolSpec, arguments: Mapping[str, Value], rule: str, now: dt.datetime) -> bool:
+        """Whether a call is one that was answered for."""
+        if self.is_revoked or now >= self.expires or spec.name != self.tool:
+            return False
+        if self.verdict == "deny":
+            return refused(spec, arguments) == self.fixed
+        fixed, amounts = pattern_of(spec, arguments)
+        return (
+            rule in self.rules
+            and fixed == self.fixed
+            and amounts.keys() == self.amounts.keys()
+            and all(_is_within(amount, self.amounts[name]) for name, amount in amounts.items())
+            and arguments.keys() <= self.sources.keys()
+            and all(_sources(value) <= self.sources[name] for name, value in arguments.items())
+        )
+
+    def said(self) -> str:
+        """In a line, for a list."""
+        parts = [f"{name} = {_shown(value)}" for name, value in self.fixed.items()]
+        parts += [f"{name} up to {amount:g}" for name, amount in self.amounts.items()]
+        return f"{self.tool}({', '.join(parts)})"
+
+
+def _is_within(amount: float, agreed: float) -> bool:
+    """Not above, and of the same sign: what is paid is not what is taken back."""
+    return 0 <= amount <= agreed or agreed <= amount <= 0
+
+
+def _shown(value: Plain) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def is_fixed(spec: ToolSpec, parameter: Parameter) -> bool:
+    """Whether a value decides what is acted on, so that a consent holds for this one only."""
+    kind = item_type(parameter.type)
+    if parameter.is_sink or parameter.enum or kind not in AMOUNT_TYPES | FREE_TYPES:
+        return True
+    return (kind == "text" and parameter.name not in WORDING) or parameter is _naming(spec)
+
+
+def deciding(spec: ToolSpec, names: Iterable[str]) -> frozenset[str]:
+    """Of these arguments those that a "never" holds for: the fixed ones; all where none of them is."""
+    given = [p for p in spec.parameters if p.name in set(names)]
+    return frozenset(p.name for p in given if is_fixed(spec, p)) or frozenset(p.name for p in given)
+
+
+def refused(spec: ToolSpec, arguments: Mapping[str, Value]) -> dict[str, Plain]:
+    """The values of a call that a "never" holds for, normalised."""
+    wanted = deciding(spec, arguments)
+    return {name: _normal(value.data) for name, value in arguments.items() if name in wanted}
+
+
+def _naming(spec: ToolSpec) -> Parameter | None:
+    """The text that names the record a tool acts on, where no id does: which list, say."""
+    if not spec.unconfirmed or any(parameter.type.endswith("Id") for parameter in spec.parameters):
+        return None
+    return next((p for p in spec.parameters if p.is_required and p.type == "text"), None)
+
+
+def pattern_of(spec: ToolSpec, arguments: Mapping[str, Value]) -> tuple[dict[str, Plain], dict[str, float]]:
+    """The values of a call that a consent fixes, normalised, and its amounts."""
+    fixed: dict[str, Plain] = {}
+    amounts: dict[str, float] = {}
+    for parameter in spec.parameters:
+        value = arguments.get(parameter.name)
+        if value is None:
+            continue
+        if is_fixed(spec, parameter):
+            fixed[parameter.name] = _normal(value.data)
+            if value.files:
+                fixed[f"{parameter.name}{_FILES}"] = [*sorted(value.files)]
+        elif item_type(parameter.type) in AMOUNT_TYPES:
+            items = value.data if isinstance(value.data, list) else [value.data]
+            numbers = [float(item) for item in items if isinstance(item, int | float)]
+            amounts[parameter.name] = max(numbers, key=abs, default=0.0)
+    return fixed, amounts
+
+
+def _sources(value: Value) -> frozenset[str]:
+    """Of a value and of all that goes with it: a draft stands for its recipients, its text comes from elsewhere."""
+    return value.label.sources.union(*(label.sources for label in value.fields.values()))
+
+
+def _normal(value: Plain) -> Plain:
+    """Addresses whatever their case and a list whatever its order, each item once."""
+    if isinstance(value, list):
+        items = sorted((_normal(item) for item in value), key=repr)
+        return [item for k, item in enumerate(items) if not k or item != items[k - 1]]
+    return normalised(value) if isinstance(value, str) and "@" in value else value
+
+
+class Consents:
+    """The standing answers of a home; without a store they last as long as the process."""
+
+    def __init__(self, store: Store | None = None) -> None:
+        self._store = store
+        self._known: list[Consent] | None = None
+        self._version = -1
+
+    def all(self) -> tuple[Consent, ...]:
+        """Every consent, also expired and revoked ones, oldest first."""
+        if self._known is None:
+            rows = self._store.query("SELECT * FROM consent ORDER BY number") if self._store is not None else []
+            self._known = [_read(row) for row in rows]
+        return tuple(self._known)
+
+    def find(self, spec: ToolSpec, arguments: Mapping[str, Value], rule: str, now: dt.datetime) -> Consent | None:
+        """The consent that covers a call; a denial before an allowance. What another process took back covers none."""
+        for _ in range(2):
+            found = [c for c in self.all() if c.tool == spec.name and c.covers(spec, arguments, rule, now)]
+            if not found or not self._is_outdated():
+                break
+        return min(found, key=lambda consent: consent.verdict != "deny", default=None)
+
+    def may_cover(self, tool: str, rule: str, now: dt.datetime) -> bool:
+        """Whether some consent could allow a call of a tool whose values are not known yet."""
+        return any(
+            c.tool == tool and c.verdict == "allow" and not c.is_revoked and now < c.expires and rule in c.rules
+            for c in self.all()
+        )
+
+    def _is_outdated(self) -> bool:
+        """Whether another process wrote since this was last asked; then all are read anew when they are needed next."""
+        if self._store is None:
+            return False
+        before, self._version = self._version, self._store.query("PRAGMA data_version")[0][0]
+        if before == self._version:
+            return False
+        self._known = None
+        return True
+
+    def keep(
+        self,
+        spec: ToolSpec,
+        arguments: Mapping[str, Value],
+        verdict: Literal["allow", "deny"],
+        rules: frozenset[str],
+        now: dt.datetime,
+        episode: str = "",
+    ) -> Consent:
+        """Write a new consent down. Raises: StoreError: Nothing is kept."""
+        fixed, amounts = pattern_of(spec, arguments)
+        if verdict == "deny":
+            fixed = refused(spec, arguments)
+        sources = {name: _sources(value) for name, value in arguments.items()}
+        known = self.all()
+        number = max((consent.number for consent in known), default=0) + 1
+        consent = Consent(number, spec.name, verdict, fixed, amounts, sources, rules, now, now + LASTS, episode)
+        if self._store is not None:
+            pattern = {
+                "fixed": fixed,
+                "amounts": amounts,
+                "sources": {name: sorted(several) for name, several in sources.items()},
+                "rules": sorted(rules),
+            }
+            with self._store.transaction() as cursor:
+                cursor.execute(
+                    "INSERT INTO consent (number, tool, verdict, pattern_json, at, expires, episode)"
+                    " VALUES (?, ?, ?, ?, ?, ?, ?)",
+                    (
+                        number,
+                        spec.name,
+                        verdict,
+                        json.dumps(pattern),
+                        moment_text(now),
+                        moment_text(consent.expires),
+                        episode,
+                    ),
+                )
+        self._known = [*known, consent]
+        return consent
+
+    def used(self, consent: Consent) -> None:
+        """Count one use. Raises: StoreError."""
+        if self._store is not None:
+            with self._store.transaction(is_synced=False) as cursor:
+                cursor.execute("UPDATE consent SET n_used = n_used + 1 WHERE number = ?", (consent.number,))
+
+    def revoke(self, number: int) -> Consent:
+        """Take a consent back. Raises: NotFound: There is none of that number that still counts."""
+        found = next((c for c in self.all() if c.number == number and not c.is_revoked), None)
+        if found is None:
+            raise NotFound(f"there is no consent {number}; `hearth policy consents` lists the ones there are")
+        if self._store is not None:
+            with self._store.transaction() as cursor:
+                cursor.execute("UPDATE consent SET is_revoked = 1 WHERE number = ?", (number,))
+        self._known = None if self._store is not None else [c for c in self.all() if c.number != number]
+        return found
+
+
+def _read(row: Any) -> Consent:
+    pattern = json.loads(row["pattern_json"])
+    return Consent(
+        number=row["number"],
+        tool=row["tool"],
+        verdict=row["verdict"],
+        fixed=pattern["fixed"],
+        amounts=pattern["amounts"],
+        sources={name: frozenset(several) for name, several in pattern["sources"].items()},
+        rules=frozenset(pattern["rules"]),
+        at=parse_moment(row["at"]),
+        expires=parse_moment(row["expires"]),
+        episode=row["episode"],
+        n_used=row["n_used"],
+        is_revoked=bool(row["is_revoked"]),
+    )

@@ -1,0 +1,342 @@
+"""Cuts a request into the parts that each ask for one thing, and shows its form without its values.
+
+A cut stands at the end of a sentence or line, and where a connecting word is followed by something that can begin a
+request: "… and email it to Ben", "…, then call her", "… and also what is on Monday". Never inside a slot, never in a
+list of nouns ("milk, eggs and bread"), and not in what the owner wants to be reminded of or said to others ("remind me
+to buy milk and call Anna" is one), unless a time ends it. Words are not parsed: a verb that the tables lack joins its
+clause to the one before.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+
+from hearth.language.text.tokens import Clause, Slot, Token, listed, tokens
+
+_VERBS = frozenset(
+    listed(
+        "add remind send show find search tell give create make delete remove cancel move reschedule reply forward "
+        "read open write save attach convert calculate compute remember forget play turn switch start stop pause "
+        "resume rename append put check get pick buy pay postpone complete finish invite ask let notify inform confirm "
+        "accept decline summarize summarise translate download upload share print draft clear mute wake look see "
+        "compare count sort organize organise arrange archive restore undo explain describe analyze analyse detect "
+        "generate edit resize crop extract classify transcribe identify recommend suggest provide apply use take bring "
+        "pull ensure keep avoid lock unlock dim close ring dial phone unsubscribe subscribe block rate enroll register "
+        "report replace split merge track fetch retrieve estimate define prepare fill sign visit clean wash water feed "
+        "shift push jot erase scrap strike"
+    )
+)
+"""Words that begin a request and are hardly ever nouns in a list."""
+_NOUN_VERBS = frozenset(
+    listed(
+        "call text mail email e-mail message note set book order list plan schedule name copy post log record time "
+        "test change update review cook answer schedule mark file reserve watch view cut paint date question tag "
+        "back match map search stream scan photograph address label drop pencil tick"
+    )
+)
+"""Words that begin a request when an object follows, and else are nouns: "and book a table", "milk and a book"."""
+_QUESTIONS = frozenset(listed("what what's whats whos who who's when where which how why whose"))
+_AUXILIARIES = frozenset(listed("is are do does did can could will would should was were have has am"))
+_SUBJECTS = frozenset(listed("i you it there the my we he she they this that any anyone anything your our me"))
+_OBJECTS = frozenset(
+    listed(
+        "a an the my your his her our their its this that these those it them him me us everyone everybody all any "
+        "some up out down off back another one two three what who whether if"
+    )
+)
+_JOINING = frozenset(listed("and & , but plus"))
+_STRONG = frozenset(listed("then also afterwards afterward finally lastly additionally"))
+_ASIDES = tuple(
+    tuple(phrase.split())
+    for phrase in (
+        "oh", "separately", "by the way", "while you're at it", "while you are at it", "while i'm at it", "besides",
+        "in addition", "on top of that", "one more thing", "secondly", "second", "third", "thirdly",
+    )
+)  # fmt: skip
+"""Said after a connecting word, they leave no doubt that something else is asked for."""
+_WISHES = frozenset(
+    listed(
+        "timer timers reminder reminders alarm alarms event events appointment appointments meeting meetings note "
+        "notes mail mails email emails message messages entry countdown list birthdays tasks"
+    )
+)
+"""What may be asked for without a verb: "a timer for 30 minutes, a reminder tomorrow at 10 and any mail from Ben"."""
+_NOT_THEN = frozenset(listed("since until by back from till before even just if"))
+_TELLING = frozenset(listed("tell ask inform let notify"))
+_WRITING = frozenset(listed("text message write email mail note remember say reply answer"))
+_BREAKS_CONTENT = frozenset(
+    listed(
+        "remind schedule show find search set create what what's who when where how list read tell add delete cancel"
+    )
+)
+_OPENERS = frozenset(
+    listed("if when after before once as while on in at unless because since until by for during every")
+)
+_SHORTENED = frozenset(listed("mr mrs ms dr prof st no nr vs approx e.g i.e etc tel jan feb mar apr jun jul aug sep "
+                              "sept oct nov dec mon tue wed thu fri sat sun inc ltd co"))  # fmt: skip
+_ENDS = frozenset(".!?;")
+
+
+def clauses(text: str, slots: Sequence[Slot]) -> tuple[Clause, ...]:
+    """Cut a request into clauses, in order; together they hold every slot.
+
+    Args:
+        text: The request.
+        slots: What `find_slots` found in it.
+    """
+    said = tokens(text)
+    in_slot = _in_slots(said, slots)
+    cuts = _cuts(text, said, in_slot)
+    found: list[Clause] = []
+    starts = [slot.start for slot in slots]
+    begin = 0
+    for end, following in [*cuts, (len(said), len(said))]:
+        first, last = begin, end
+        while last > first and said[last - 1].low in ",;.!" and in_slot[last - 1] is None:
+            last -= 1
+        if last > first:
+            start, stop = said[first].start, said[last - 1].end
+            inside = tuple(slots[bisect_right(starts, start - 1) : bisect_right(starts, stop - 1)])
+            found.append(Clause(start, stop, text[start:stop], inside))
+        begin = following
+    return tuple(found)
+
+
+def without(text: str, slots: Sequence[Slot]) -> str:
+    """The request with each slot replaced by its kind (`call <person> <time>`), to compare requests by their form."""
+    parts: list[str] = []
+    place = 0
+    for slot in slots:
+        parts += [text[place : slot.start], f"<{slot.kind}>"]
+        place = slot.end
+    return "".join([*parts, text[place:]])
+
+
+def _in_slots(said: Sequence[Token], slots: Sequence[Slot]) -> list[Slot | None]:
+    """For each token the slot it lies in."""
+    result: list[Slot | None] = []
+    index = 0
+    for token in said:
+        while index < len(slots) and slots[index].end <= token.start:
+            index += 1
+        is_in = index < len(slots) and slots[index].start < token.end
+        result.append(slots[index] if is_in else None)
+    return result
+
+
+def _cuts(text: str, said: Sequence[Token], in_slot: Sequence[Slot | None]) -> list[tuple[int, int]]:
+    """Where clauses end, and where the next ones begin, as indices of tokens."""
+    cuts: list[tuple[int, int]] = []
+    begin = index = 0
+    has_request = is_content = False
+    while index < len(said):
+        low = said[index].low
+        if index > begin and _is_new_line(text, said, index) and not _inside(in_slot, index):
+            cut: tuple[int, int] | None = (index, index if in_slot[index] is not None else _past_bullet(said, index))
+        elif index > begin and _ends_with_dot(text, said, in_slot, index):
+            cut = (index, _past_joining(said, index))
+        elif in_slot[index] is None and low in _ENDS and (index == 0 or said[index - 1].low not in _ENDS):
+            cut = _sentence_end(text, said, index)
+        elif in_slot[index] is None and (low in _JOINING or low in _STRONG or low == "after"):
+            cut = _joint(said, in_slot, (begin, index), has_request=has_request, is_content=is_content)
+        else:
+            cut = None
+        if cut is None or cut[0] <= begin:
+            has_request = has_request or _is_request(said, in_slot, index)
+            is_content = is_content or _begins_content(said, in_slot, begin, index)
+            index += 1
+            continue
+        cuts.append(cut)
+        begin = index = max(cut[1], index + 1) if cut[1] == cut[0] else cut[1]
+        begin = cut[1]
+        index = max(index, begin)
+        has_request = is_content = False
+    return cuts
+
+
+def _is_new_line(text: str, said: Sequence[Token], index: int) -> bool:
+    return index > 0 and text.find("\n", said[index - 1].end, said[index].start) >= 0
+
+
+def _inside(in_slot: Sequence[Slot | None], index: int) -> bool:
+    """True when the token continues the slot of the token before it."""
+    return in_slot[index] is not None and in_slot[index] is in_slot[index - 1]
+
+
+def _ends_with_dot(text: str, said: Sequence[Token], in_slot: Sequence[Slot | None], index: int) -> bool:
+    """True when a sentence ended in the dot of "8 p.m."."""
+    before = in_slot[index - 1]
+    if before is None or in_slot[index] is before or not before.text.endswith("."):
+        return False
+    return before.end == said[index - 1].end and text[said[index].start].isupper()
+
+
+def _begins_content(said: Sequence[Token], in_slot: Sequence[Slot | None], begin: int, index: int) -> bool:
+    """Whether here begins what others shall hear, or what the owner wants to be reminded of."""
+    low = said[index].low
+    if in_slot[index] is not None:
+        return False
+    if low in ("remind", "saying", "says"):
+        return True
+    if low not in ("that", "to", "if", "whether", ":"):
+        return False
+    for place in range(index - 1, max(begin, index - 8) - 1, -1):
+        word = said[place].low
+        if word in _TELLING:
+            return said[place + 1].low not in ("me", "us")
+        if word in _WRITING and in_slot[place] is None:
+            return low in ("that", ":", "whether", "if") or (low == "to" and word == "remember")
+    return False
+
+
+def _past_bullet(said: Sequence[Token], index: int) -> int:
+    if said[index].low in "-*•–" and index + 1 < len(said):
+        return index + 1
+    if said[index].low.isdecimal() and index + 2 < len(said) and said[index + 1].low in ".)":
+        return index + 2
+    return index
+
+
+def _sentence_end(text: str, said: Sequence[Token], index: int) -> tuple[int, int] | None:
+    """A full stop, question mark … before white space; not the dot of a shortened word."""
+    after = index + 1
+    while after < len(said) and said[after].low in ".!?;":
+        after += 1
+    end = said[after - 1].end
+    if after >= len(said) or not text[end : end + 1].isspace():
+        return None
+    if said[index].low == "." and index and (said[index - 1].low in _SHORTENED or len(said[index - 1].low) == 1):
+        return None
+    return after, _past_joining(said, after)
+
+
+def _past_joining(said: Sequence[Token], index: int) -> int:
+    """The index after the connecting words that begin a clause: "and then", "also", "after that,"."""
+    start = index
+    while index < len(said) and index - start < 9:
+        low = said[index].low
+        pair = (low, said[index + 1].low if index + 1 < len(said) else "")
+        aside = _aside(said, index) if index > start else 0
+        if aside:
+            index += aside
+        elif pair in (("after", "that"), ("after", "this"), ("after", "which"), ("as", "well")):
+            index += 2
+        elif low in _JOINING or low in _STRONG:
+            index += 1
+        else:
+            break
+    return index if index < len(said) else start
+
+
+def _aside(said: Sequence[Token], index: int) -> int:
+    """How many tokens an aside takes at a place: "while you're at it" four."""
+    for words in _ASIDES:
+        if said[index].low == words[0] and tuple(token.low for token in said[index : index + len(words)]) == words:
+            return len(words)
+    return 0
+
+
+def _joint(
+    said: Sequence[Token],
+    in_slot: Sequence[Slot | None],
+    places: tuple[int, int],
+    *,
+    has_request: bool,
+    is_content: bool,
+) -> tuple[int, int] | None:
+    """A cut at connecting words when what follows can begin a request."""
+    begin, index = places
+    if not has_request and said[index].low not in (",", "and", "plus"):
+        return None
+    after = _past_joining(said, index)
+    if after == index or any(slot is not None for slot in in_slot[index:after]):
+        return None
+    connectors = {token.low for token in said[index:after]}
+    has_aside = any(_aside(said, place) for place in range(index, after))
+    is_strong = bool(connectors & _STRONG) or "after" in connectors or has_aside
+    if index == begin + 1 and said[begin].low in _QUESTIONS:
+        return None  # "when and where is it"
+    if said[index].low == "then" and index and said[index - 1].low in _NOT_THEN:
+        return None
+    if connectors == {","} and said[begin].low in _OPENERS:
+        return None
+    place = after
+    while place < len(said) and said[place].low in ("please", "just", "kindly", "maybe"):
+        place += 1
+    if place >= len(said):
+        return None
+    is_listed = _is_listed_time(in_slot, begin, index, place)
+    if not (has_request or has_aside or is_listed):
+        return None
+    is_noun = is_listed or _is_wish(said, in_slot, (begin, index, place), is_strong or "plus" in connectors)
+    if not is_noun and (in_slot[place] is not None or not _begins_request(said, in_slot, place, is_strong)):
+        return None
+    if is_content and not is_strong and said[place].low not in _BREAKS_CONTENT:
+        slot = in_slot[index - 1]
+        if slot is None or slot.kind != "time":
+            return None
+    return index, after
+
+
+def _is_wish(
+    said: Sequence[Token], in_slot: Sequence[Slot | None], places: tuple[int, int, int], is_sure: bool
+) -> bool:
+    """Whether something is asked for by its noun, as the clause before it was or in a new breath."""
+    begin, index, place = places
+    slot, before = in_slot[place], in_slot[index - 1]
+    if slot is not None:
+        while place < len(said) and in_slot[place] is slot:
+            place += 1
+        return slot.kind == "duration" and place < len(said) and said[place].low in ("timer", "countdown")
+    articles = ("a", "an", "any", "another", *(("my", "the") if is_sure else ()))
+    if said[place].low not in articles or not any(
+        token.low in _WISHES for token in said[place + 1 : place + (2 if is_sure else 3)]
+    ):
+        return said[place].low == "another" and is_sure
+    is_after_time = before is not None and before.kind == "time"
+    return is_sure or is_after_time or any(token.low in _WISHES for token in said[max(begin, index - 20) : index])
+
+
+def _is_listed_time(in_slot: Sequence[Slot | None], begin: int, index: int, place: int) -> bool:
+    """ "Wednesday 6 pm choir, Thursday 7 pm quiz": each begins with its time."""
+    first, slot = in_slot[begin], in_slot[place]
+    if first is None or slot is None or in_slot[index - 1] is not None:
+        return False
+    return all(one.kind == "time" and one.is_timed and one.views.get("time") is not None for one in (first, slot))
+
+
+def _begins_request(said: Sequence[Token], in_slot: Sequence[Slot | None], place: int, is_strong: bool) -> bool:
+    low = said[place].low
+    following = said[place + 1].low if place + 1 < len(said) else ""
+    if low in ("phone", "email", "mail") and _is_detail(said, in_slot, place):
+        return False
+    if low in _VERBS:
+        return True
+    if low in _NOUN_VERBS:
+        has_object = place + 1 < len(in_slot) and in_slot[place + 1] is not None
+        return has_object or following in _OBJECTS or (is_strong and following not in ("", ",", ".", "and"))
+    if low in _QUESTIONS:
+        return following != "" and following not in ".,;!?"
+    if low in _AUXILIARIES:
+        slot = in_slot[place + 1] if place + 1 < len(in_slot) else None
+        is_of_person = slot is not None and slot.kind in ("person", "unknown_person") and low != "am"
+        return following in _SUBJECTS or is_of_person or (slot is not None and is_strong)
+    return is_strong and low in ("i", "i'd", "i'll", "let's", "we", "don't", "in", "on", "at")
+
+
+def _is_request(said: Sequence[Token], in_slot: Sequence[Slot | None], index: int) -> bool:
+    """Whether a word shows that the clause so far already asks for something."""
+    low = said[index].low
+    if low in _WISHES and index and said[index - 1].low in ("a", "an", "any", "another"):
+        return in_slot[index] is None
+    return in_slot[index] is None and (
+        low in _VERBS or low in _NOUN_VERBS or low in _QUESTIONS or low in _AUXILIARIES or low in ("i", "i'd", "i'm")
+    )
+
+
+def _is_detail(said: Sequence[Token], in_slot: Sequence[Slot | None], place: int) -> bool:
+    """ "a contact for Ben with email ben@x.de and phone 030 1234567": no call is asked for."""
+    slot = in_slot[place + 1] if place + 1 < len(in_slot) else None
+    is_value = slot is not None and slot.kind in ("phone", "email")
+    return is_value and any(token.low in ("with", "contact", "contacts") for token in said[max(0, place - 16) : place])

@@ -1,0 +1,321 @@
+"""Reads times of day at a place in a request: "half past seven", "3-5pm", "noon".
+
+Each reader takes a `Line` and an index and returns what is said there and the index after it, or None. None looks
+further than a few words, so reading a whole request takes time linear in its length.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hearth.language.temporal.moments import Clock, Said
+from hearth.language.temporal.time_words import COUNTING, MOVED, MOVING, SHORT_UNITS, UNITS
+from hearth.language.text.tokens import NUMBER_WORDS, ONES, Token, listed, spoken_number
+from hearth.language.values.unit_words import is_unit_word
+
+
+@dataclass(slots=True)
+class Line:
+    """A request as the time grammar reads it."""
+
+    tokens: Sequence[Token]
+    words: Sequence[str]
+    """The tokens' texts in lower case, time words spelled right."""
+    now: dt.datetime
+    country: str
+    is_past: bool = False
+    """What is read now looks back: "what did I do on Monday"."""
+    is_moving: bool = False
+    """Something is moved "from … to …", which is then no range."""
+    is_counting: bool = False
+    """Bare numbers are no hours here."""
+    is_snoozing: bool = False
+    """A reminder is put off: "snooze it for an hour" is in an hour."""
+    depth: int = 0
+    """How many expressions are being read inside each other."""
+
+    @property
+    def today(self) -> dt.date:
+        return self.now.date()
+
+    def word(self, index: int) -> str:
+        return self.words[index] if 0 <= index < len(self.words) else ""
+
+    def touches(self, index: int) -> bool:
+        """True when the token stands right behind the one before it, without a space."""
+        return 0 < index < len(self.tokens) and self.tokens[index].start == self.tokens[index - 1].end
+
+    def is_capital(self, text: str, index: int) -> bool:
+        return text[self.tokens[index].start].isupper()
+
+    def look_back(self, index: int) -> None:
+        """Set `is_moving` and `is_counting` from the words before a place, within the sentence."""
+        before = []
+        for word in reversed(self.words[max(0, index - 10) : index]):
+            if word in ".!?;":
+                break
+            before.append(word)
+        self.is_moving = any(word in MOVING for word in before)
+        self.is_snoozing = "snooze" in before or (
+            self.word(index) == "for" and any(word in ("postpone", "delay", "snoozed") for word in before)
+        )
+        self.is_counting = any(word in COUNTING for word in before)
+        if not self.is_moving and "change" in before:
+            self.is_moving = any(word in MOVED for word in before)
+
+
+CLOCK_CUES = frozenset(listed("at @ from between until by before after since around about onward than"))
+APPROXIMATE = frozenset(["around", "about", "approximately", "roughly", "exactly", "circa"])
+RANGE_MARKS = frozenset({"-", "–", "—"})
+_HALVES = frozenset({"am", "pm", "a", "p"})
+_NAMED = {"noon": Clock(12), "midday": Clock(12), "midnight": Clock(24)}
+_FRACTIONS = {"half": 30, "quarter": 15, "five": 5, "ten": 10, "twenty": 20}
+CLOCK_WORDS = frozenset({*_NAMED, *_FRACTIONS, *(word for word, n in ONES.items() if 1 <= n <= 12), "a"})
+_AFTER_RANGE = frozenset(["", ".", ",", "?", "!", ";", "with", "for", "in", "at", "and", "to", "on", "please", "about"])
+_GLUED_BEFORE = frozenset("$€£¥#*/+=.,_%&")
+
+
+def clock(line: Line, index: int, cue: str, *, is_joined: bool = False) -> tuple[Said, int] | None:
+    """A time of day or a range of them.
+
+    Args:
+        cue: The word before it; a bare number is a time only after "at", "from", "until", ….
+        is_joined: It follows a day ("tomorrow 3-5pm").
+    """
+    is_cued = _is_cued(line, index, cue)
+    first = _one(line, index, is_cued, cue)
+    if first is None:
+        return None if is_cued else _range_of_bare(line, index, is_joined)
+    said, place = Said(clock=first[0]), first[1]
+    second = _range_end(line, place, cue, is_cued)
+    if second is not None:
+        said.to_clock, place = second
+    elif is_joined and not cue and not first[0].is_exact and line.tokens[index].kind != "clock":
+        return None
+    return said, place
+
+
+def _is_cued(line: Line, index: int, cue: str) -> bool:
+    if line.is_counting:
+        return cue in ("at", "@")
+    if cue == "to":
+        before = line.words[max(0, index - 6) : index]
+        is_set = any(word in ("set", "switch", "make", "put", "update") for word in before)
+        return line.is_moving or (is_set and any(word in MOVED for word in before))
+    if cue == "for":
+        near = line.words[max(0, index - 4) : index]
+        return any(word in ("alarm", "reminder", "meeting", "appointment", "call") for word in near)
+    return cue in CLOCK_CUES
+
+
+def _range_end(line: Line, place: int, cue: str, is_cued: bool) -> tuple[Clock, int] | None:
+    word = line.word(place)
+    if word in RANGE_MARKS or word in ("until", "through"):
+        return _one(line, place + 1, True, "until")
+    if word == "to" and not line.is_moving:
+        return _one(line, place + 1, is_cued or cue in ("", "for"), "from")
+    if word == "and" and cue == "between":
+        return _one(line, place + 1, True, "until")
+    return None
+
+
+def _range_of_bare(line: Line, index: int, is_joined: bool) -> tuple[Said, int] | None:
+    """ "3-5pm" without a cue: the second time must leave no doubt, or a day stand before both ("Tuesday 10 to 11")."""
+    if line.tokens[index].kind != "number" or glued(line, index) or not _is_hour(line.words[index]):
+        return None
+    if line.word(index + 1) not in RANGE_MARKS and (line.word(index + 1) != "to" or line.is_moving):
+        return None
+    second = _one(line, index + 2, is_joined, "until" if is_joined else "")
+    if second is None:
+        return None
+    if not second[0].is_exact and not (is_joined and line.word(second[1]) in _AFTER_RANGE):
+        return None
+    return Said(clock=_bare(line.words[index]), to_clock=second[0]), second[1]
+
+
+def _one(line: Line, index: int, is_cued: bool, cue: str) -> tuple[Clock, int] | None:
+    if index >= len(line.tokens):
+        return None
+    token, word = line.tokens[index], line.words[index]
+    if word == "the":  # "around the 5pm mark" is none of ours
+        return None
+    if word in _NAMED:
+        named = _NAMED[word]
+        return Clock(named.hour), index + 1
+    if token.kind == "clock":
+        return _digital(line, index, word)
+    if token.kind == "hours":
+        return (Clock(int(word[:-1])), index + 1) if is_cued and word[:-1].isdecimal() and int(word[:-1]) < 25 else None
+    relative = _relative(line, index, is_cued, cue)
+    if relative is not None:
+        return relative
+    if token.kind == "number":
+        return _numeric(line, index, is_cued, cue)
+    if token.kind == "word" and word in ONES and 1 <= ONES[word] <= 12:
+        return _in_words(line, index, is_cued)
+    return None
+
+
+def _digital(line: Line, index: int, word: str) -> tuple[Clock, int] | None:
+    """17:45, 5:30, 5:30 pm."""
+    numbers = [int(part) for part in word.split(":")]
+    if numbers[0] > 24 or max(numbers[1:]) > 59 or (numbers[0] == 24 and numbers[1]):
+        return None
+    hour, minute, second = [*numbers, 0][:3]
+    half = _half(line, index + 1)
+    if half:
+        return _halved(hour, minute, second, half, index + 2)
+    is_exact = hour > 12 or hour == 0 or word.startswith("0")
+    return Clock(hour, minute, second, is_exact), index + 1
+
+
+def _numeric(line: Line, index: int, is_cued: bool, cue: str) -> tuple[Clock, int] | None:
+    """5pm, 5.30pm, 7 o'clock, 17, 0830."""
+    word = line.words[index]
+    if glued(line, index):
+        return None
+    half = _half(line, index + 1)
+    if half:
+        whole, _, fraction = word.partition(".")
+        if len(whole) <= 2 and whole.isdecimal() and len(fraction) in (0, 2):
+            return _halved(int(whole), int(fraction or 0), 0, half, index + 2)
+        if word.isdecimal() and len(word) in (3, 4):
+            return _halved(int(word[:-2]), int(word[-2:]), 0, half, index + 2)
+        return None
+    if line.word(index + 1) in ("o'clock", "oclock", "o’clock") and _is_hour(word):
+        return _bare(word), index + 2
+    if not is_cued or (line.touches(index + 1) and line.tokens[index + 1].kind == "word"):
+        return None
+    if cue in ("at", "@") and word.isdecimal() and len(word) == 4 and int(word[:2]) < 24 and int(word[2:]) < 60:
+        return Clock(int(word[:2]), int(word[2:])), index + 1
+    whole, _, fraction = word.partition(".")
+    if len(fraction) == 2 and _is_hour(whole) and int(fraction) < 60 and not is_unit_word(line.word(index + 1)):
+        return Clock(int(whole), int(fraction), 0, int(whole) > 12), index + 1
+    if _is_hour(word) and not _counts_something(line, index + 1):
+        return _bare(word), index + 1
+    return None
+
+
+def _in_words(line: Line, index: int, is_cued: bool) -> tuple[Clock, int] | None:
+    """ "seven", "seven thirty", "seven oh five", "eight fifteen pm", "nine o'clock"."""
+    hour, place, minute = ONES[line.words[index]], index + 1, 0
+    if line.word(place) in ("oh", "o") and 0 < ONES.get(line.word(place + 1), 0) < 10:
+        minute, place = ONES[line.word(place + 1)], place + 2
+    else:
+        said = spoken_number(line.tokens, place) if line.word(place) in NUMBER_WORDS else None
+        if said and 10 <= said[0] < 60 and not _counts_something(line, said[1]):
+            minute, place = int(said[0]), said[1]
+    half = _half(line, place)
+    if half:
+        return _halved(hour, minute, 0, half, place + 1)
+    if line.word(place) in ("o'clock", "oclock"):
+        return Clock(hour, minute, 0, False), place + 1
+    if is_cued and not _counts_something(line, place):
+        return Clock(hour, minute, 0, False), place
+    return None
+
+
+def _relative(line: Line, index: int, is_cued: bool, cue: str) -> tuple[Clock, int] | None:
+    """ "half past seven", "a quarter to nine", "ten to five", "20 minutes past 6"; British "half seven"."""
+    place = index + 1 if line.words[index] == "a" and line.word(index + 1) == "quarter" else index
+    word = line.word(place)
+    minutes = _FRACTIONS.get(word, 0)
+    if minutes == 20 and line.word(place + 1) == "five":
+        minutes, place = 25, place + 1
+    elif minutes == 20 and line.word(place + 1) == "-" and line.word(place + 2) == "five":
+        minutes, place = 25, place + 2
+    elif line.tokens[place].kind == "number" and word in ("5", "10", "15", "20", "25"):
+        minutes = int(word)
+    if not minutes:
+        return None
+    place += 1
+    if line.word(place) == "-" and word == "half":
+        place += 1
+    has_unit = line.word(place) in ("minutes", "mins", "min")
+    place += has_unit
+    direction = line.word(place)
+    if direction in ("past", "after") and (direction == "past" or word == "quarter" or (has_unit and is_cued)):
+        hour = _hour_at(line, place + 1)
+        return _shifted(hour, minutes) if hour else None
+    certain = word == "quarter" or (is_cued and cue not in ("from", "between", "until"))
+    if direction in ("to", "before", "of") and word != "half" and certain and (direction == "to" or word == "quarter"):
+        hour = _hour_at(line, place + 1)
+        return _shifted(hour, -minutes) if hour else None
+    if word == "half" and is_cued and not has_unit:
+        hour = _hour_at(line, place)
+        return _shifted(hour, 30) if hour else None
+    return None
+
+
+def _hour_at(line: Line, index: int) -> tuple[Clock, int] | None:
+    word = line.word(index)
+    if word in _NAMED:
+        return Clock(_NAMED[word].hour), index + 1
+    if not (word.isdecimal() and _is_hour(word)) and not 1 <= ONES.get(word, 0) <= 12:
+        return None
+    if line.touches(index + 1) and line.word(index + 1) not in _HALVES and line.tokens[index + 1].kind == "word":
+        return None
+    hour = int(word) if word.isdecimal() else ONES[word]
+    half = _half(line, index + 1)
+    if half:
+        return _halved(hour, 0, 0, half, index + 2)
+    place = index + 2 if line.word(index + 1) in ("o'clock", "oclock") else index + 1
+    return Clock(hour, 0, 0, hour > 12 or hour == 0), place
+
+
+def _shifted(hour: tuple[Clock, int], minutes: int) -> tuple[Clock, int] | None:
+    clock_, place = hour
+    total = (clock_.hour * 60 + minutes) % (24 * 60)
+    if not clock_.is_exact:
+        total = (total - 60) % 720 + 60  # stays within 1:00 … 12:59
+    return Clock(total // 60, total % 60, 0, clock_.is_exact), place
+
+
+def _half(line: Line, index: int) -> str:
+    """`a` or `p` when am or pm stands there."""
+    word = line.word(index)
+    if word in ("am", "pm"):
+        if word == "am" and not line.touches(index) and line.word(index + 1) == "i":
+            return ""  # "at 8 am I free"
+        return word[0]
+    return word if word in ("a", "p") and line.touches(index) else ""
+
+
+def _halved(hour: int, minute: int, second: int, half: str, place: int) -> tuple[Clock, int] | None:
+    if not 0 <= hour <= 23 or not 0 <= minute <= 59:
+        return None
+    if hour > 12 or hour == 0:
+        return Clock(hour, minute, second), place
+    return Clock(hour % 12 + (12 if half == "p" else 0), minute, second), place
+
+
+def _bare(word: str) -> Clock:
+    hour = int(word)
+    return Clock(hour, 0, 0, hour > 12 or hour == 0 or word.startswith("0"))
+
+
+def _is_hour(word: str) -> bool:
+    return len(word) <= 2 and word.isdecimal() and int(word) <= 24
+
+
+def glued(line: Line, index: int) -> bool:
+    """True for a number that belongs to something else: $5, #7, 3/4, v1.5."""
+    return line.touches(index) and line.words[index - 1] in _GLUED_BEFORE
+
+
+_NO_TIME_AFTER = frozenset(
+    listed("% ° € $ £ percent per people persons guests times x * / + = degrees items others of st nd rd th or")
+)
+
+
+def _counts_something(line: Line, index: int) -> bool:
+    """True when the word after a bare number makes it a count: "at 5 percent", "for 4 people"."""
+    word = line.word(index)
+    if word in _NO_TIME_AFTER or is_unit_word(word) or word in NUMBER_WORDS:
+        return True
+    if word in UNITS and word not in SHORT_UNITS:
+        return True
+    token = line.tokens[index] if index < len(line.tokens) else None
+    return token is not None and (token.kind == "number" or (word in (".", ",", ":") and line.touches(index + 1)))

@@ -1,0 +1,308 @@
+"""Reads calendar dates at a place in a request: "March 4th", "the 3rd", "4.3.2027", "Christmas", "from 3 to 14 March".
+
+Rules where English is unsure: a day and month without a year is the next such day, today included (looking back: the
+last one). Numbers with slashes are day first, except in `MONTH_FIRST` countries, unless only the other order is a
+date; with dots always day first.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from hearth.language.temporal.clock_times import RANGE_MARKS, Line
+from hearth.language.temporal.moments import DAY, Clock, Said
+from hearth.language.temporal.time_words import HOLIDAYS, MONTHS, RISKY_MONTHS, add_months, holiday
+from hearth.language.text.tokens import ONES, TENS, listed
+
+Reading = tuple[Said, int] | None
+MONTH_FIRST = frozenset({"US", "PH", "FM", "PW", "MH", "GU", "PR", "AS", "VI"})
+DATE_CUES = frozenset(
+    listed("on by until since before after from of for in between to during onward at than every each")
+)
+ORDINALS = {
+    word: value
+    for value, word in enumerate(
+        listed(
+            "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth "
+            "fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth"
+        ),
+        start=1,
+    )
+} | {"thirtieth": 30}
+_AFTER_ORDINAL = frozenset(
+    listed(
+        "at to from until and or in for with by around before after - – this next , . ? ! ; : of every each "
+        "please is i between through what who"
+    )
+)
+
+
+def holiday_day(line: Line, index: int, which: int) -> Reading:
+    """A holiday's next day (which=0), the one after (1), or the last one before today (-1)."""
+    for n_words in (4, 3, 2, 1):
+        words = tuple(line.words[index : index + n_words])
+        if len(words) == n_words and words in HOLIDAYS:
+            break
+    else:
+        return None
+    place = index + n_words
+    year = line.today.year
+    if is_year(line.word(place)):
+        return Said(first=holiday(words, int(line.word(place)), line.country)), place + 1
+    if line.is_past or which < 0:
+        found = max(d for y in (year - 1, year) if (d := holiday(words, y, line.country)) < line.today)
+    else:
+        found = min(d for y in (year, year + 1) if (d := holiday(words, y, line.country)) >= line.today)
+    return Said(first=found), place
+
+
+def is_year(word: str) -> bool:
+    return len(word) == 4 and word.isdecimal() and 1900 <= int(word) <= 2199
+
+
+def _date(year: int, month: int, number: int) -> dt.date | None:
+    try:
+        return dt.date(year, month, number)
+    except ValueError:
+        return None
+
+
+def _next_date(line: Line, month: int, number: int) -> dt.date | None:
+    """The next such day, today included; looking back, the last one. Leap days are searched for."""
+    years = range(line.today.year, line.today.year + 9)
+    if line.is_past:
+        years = range(line.today.year, line.today.year - 9, -1)
+    for year in years:
+        found = _date(year, month, number)
+        if found is not None and (found <= line.today if line.is_past else found >= line.today):
+            return found
+    return None
+
+
+def with_year(line: Line, index: int, month: int) -> tuple[dt.date, int]:
+    """The first of a month, in the year said at `index`, else in the next or the last such month."""
+    place = index + 1 if line.word(index) in (",", "of") else index
+    if is_year(line.word(place)):
+        return dt.date(int(line.word(place)), month, 1), place + 1
+    today = line.today
+    year = today.year
+    if line.is_past and month > today.month:
+        year -= 1
+    elif not line.is_past and month < today.month:
+        year += 1
+    return dt.date(year, month, 1), index
+
+
+def iso_date(line: Line, index: int) -> Reading:
+    text = line.tokens[index].low.upper().replace(" ", "T")
+    date, _, clock = text.partition("T")
+    if clock.find(":") == 1:
+        clock = f"0{clock}"
+    try:
+        if not clock:
+            return Said(first=dt.date.fromisoformat(date)), index + 1
+        stamp = dt.datetime.fromisoformat(f"{date}T{clock}").replace(microsecond=0)
+    except ValueError:
+        return None
+    if stamp.tzinfo is not None:
+        return Said(moment=stamp.astimezone(line.now.tzinfo)), index + 1
+    return Said(first=stamp.date(), clock=Clock(stamp.hour, stamp.minute, stamp.second)), index + 1
+
+
+def numeric_date(line: Line, index: int) -> Reading:
+    word = line.words[index]
+    mark = next(c for c in word if not c.isdecimal())
+    a, b, year = (int(part) for part in word.split(mark))
+    year += 2000 if year < 100 else 0
+    found = _ordered(line, a, b, year, mark)
+    return (Said(first=found), index + 1) if found is not None else None
+
+
+def _ordered(line: Line, a: int, b: int, year: int, mark: str) -> dt.date | None:
+    is_month_first = mark != "." and line.country.upper() in MONTH_FIRST
+    month, number = (a, b) if is_month_first else (b, a)
+    return _date(year, month, number) or (_date(year, number, month) if mark != "." else None)
+
+
+def day_and_month(line: Line, index: int, cue: str) -> Reading:
+    """4.3. or 3/4 without a year: only after a cue, for it may be a fraction or a version."""
+    word = line.words[index]
+    if cue != "joined" and (cue not in DATE_CUES or cue in ("of", "in", "for", "at")):
+        return None
+    mark = "/" if "/" in word else "."
+    a, b = (int(part) for part in word.strip(".").split(mark))
+    sample = _ordered(line, a, b, 2000, mark)
+    found = _next_date(line, sample.month, sample.day) if sample is not None else None
+    return (Said(first=found), index + 1) if found is not None else None
+
+
+def month_first(line: Line, text: str, index: int, cue: str) -> Reading:
+    """March 4th, March 4th, 2028, March 3-5, March 2028, March."""
+    word = line.words[index]
+    month, place = MONTHS[word], index + 1
+    if line.word(place) == "." and line.touches(place) and len(word) <= 4 and line.word(place + 1)[:1].isdecimal():
+        place += 1
+    place += line.word(place) == "the"
+    number = day_number(line, place)
+    if number is not None:
+        if line.word(number[1]) in RANGE_MARKS or line.word(number[1]) in ("to", "until", "through"):
+            second = day_number(line, number[1] + 1)
+            if second is not None and second[0] > number[0] and not has_half(line, second[1]):
+                return _dated_range(line, month, number[0], second[0], second[1])
+        return dated(line, month, number[0], number[1])
+    if line.word(place - 1) == "the":
+        return None
+    if word in RISKY_MONTHS and cue not in DATE_CUES - {"to"}:
+        is_named = index > 0 and line.is_capital(text, index) and line.word(index - 1) not in ".!?"
+        if not (is_named and word != "may") and not is_year(line.word(place)):
+            return None
+    first, place = with_year(line, place, month)
+    return Said(first=first, after=add_months(first, 1)), place
+
+
+def has_half(line: Line, index: int) -> bool:
+    return line.word(index) in ("am", "pm")
+
+
+def dated(line: Line, month: int, number: int, index: int) -> Reading:
+    place = index + 1 if line.word(index) in (",", "of") else index
+    if is_year(line.word(place)) and line.tokens[place].kind == "number":
+        found = _date(int(line.word(place)), month, number)
+        return (Said(first=found), place + 1) if found is not None else None
+    found = _next_date(line, month, number)
+    return (Said(first=found), index) if found is not None else None
+
+
+def _dated_range(line: Line, month: int, number: int, until: int, index: int) -> Reading:
+    last = dated(line, month, until, index)
+    if last is None or last[0].first is None:
+        return None
+    first = _date(last[0].first.year, month, number)
+    return (Said(first=first, after=last[0].first + DAY), last[1]) if first is not None else None
+
+
+def day_number(line: Line, index: int) -> tuple[int, int] | None:
+    """A day of the month, 4, 4th or fourth, and the index after it; not the hour of a time."""
+    word = line.word(index)
+    if word in ORDINALS:
+        return ORDINALS[word], index + 1
+    if word in ("twenty", "thirty"):
+        place = index + 1 + (line.word(index + 1) == "-")
+        second = ORDINALS.get(line.word(place), 0)
+        return (TENS[word] + second, place + 1) if 1 <= second <= 9 else None
+    if not (1 <= len(word) <= 2 and word.isdecimal() and 1 <= int(word) <= 31) or line.tokens[index].kind != "number":
+        return None
+    place = index + 1
+    if line.touches(place) and line.tokens[place].kind == "word":
+        return (int(word), place + 1) if line.words[place] in ("st", "nd", "rd", "th") else None
+    return (int(word), place) if not has_half(line, place) and line.word(place) not in ("%", "°") else None
+
+
+def number_first(line: Line, index: int, cue: str) -> Reading:
+    """4 March, the 4th of March 2027, 3 to 14 March, the 1st and the 5th of December; a year after a cue."""
+    word = line.words[index]
+    if line.touches(index) and line.words[index - 1] in ("$", "€", "£", "#", "/", "."):
+        return None
+    if is_year(word) and cue in ("in", "since", "until", "before", "after", "from", "by", "during", "of", "for"):
+        if line.word(index + 1) and line.word(index + 1) not in _AFTER_ORDINAL:
+            return None
+        year = int(word)
+        return Said(first=dt.date(year, 1, 1), after=dt.date(year + 1, 1, 1)), index + 1
+    number = day_number(line, index)
+    if number is None:
+        return None
+    place = number[1] + (line.word(number[1]) == "of")
+    if line.word(place) in MONTHS:
+        return dated(line, MONTHS[line.word(place)], number[0], _past_dot(line, place))
+    ranged = _number_range(line, number, cue)
+    if ranged is not None:
+        return ranged
+    if number[1] > index + 1:
+        return lone_ordinal(line, number, cue)
+    return None
+
+
+def _past_dot(line: Line, place: int) -> int:
+    """The index after a month, and after the dot of a shortened one when a year follows."""
+    if line.word(place + 1) == "." and len(line.words[place]) <= 4 and is_year(line.word(place + 2)):
+        return place + 2
+    return place + 1
+
+
+def _number_range(line: Line, number: tuple[int, int], cue: str) -> Reading:
+    mark, place = line.word(number[1]), number[1] + 1
+    is_list = mark in ("and", "or", "&", ",") and cue != "between"
+    if not (
+        mark in RANGE_MARKS or mark in ("to", "until", "through") or is_list or (mark == "and" and cue == "between")
+    ):
+        return None
+    place += line.word(place) == "the"
+    second = day_number(line, place)
+    if second is None or second[0] <= number[0]:
+        return None
+    place = second[1] + (line.word(second[1]) == "of")
+    if is_list and (line.word(place) not in MONTHS or second[0] != number[0] + 1):
+        if line.word(place) not in MONTHS:
+            return None
+        month = dated(line, MONTHS[line.word(place)], number[0], place + 1)
+        return (month[0], number[1]) if month is not None else None  # "the 3rd and the 9th of March": two dates
+    if line.word(place) in MONTHS:
+        return _dated_range(line, MONTHS[line.word(place)], number[0], second[0], place + 1)
+    if number[1] - 2 >= 0 and second[1] - place < 1 and line.words[second[1] - 1] in ("st", "nd", "rd", "th"):
+        first = _lone_day(line, number[0])
+        return (Said(first=first, after=first.replace(day=second[0]) + DAY), second[1]) if first else None
+    return None
+
+
+def _lone_day(line: Line, number: int) -> dt.date | None:
+    """The next such day of a month, today included; looking back, the last."""
+    for n in range(13):
+        month = add_months(line.today.replace(day=1), -n if line.is_past else n)
+        found = _date(month.year, month.month, number)
+        if found is not None and (found <= line.today if line.is_past else found >= line.today):
+            return found
+    return None
+
+
+def lone_ordinal(line: Line, number: tuple[int, int], cue: str) -> Reading:
+    """ "the 3rd", "the 1st of next month", "the 1st of every month"."""
+    value, place = number
+    following = line.words[place : place + 3]
+    if len(following) == 3 and following[0] == "of" and following[2] in ("month", "months"):
+        if following[1] in ("every", "each"):
+            first = _lone_day(line, value)
+            return (Said(first=first, repeat="monthly"), place + 3) if first is not None else None
+        shift = {"the": 0, "this": 0, "next": 1, "last": -1}.get(following[1])
+        if shift is not None:
+            month = add_months(line.today.replace(day=1), shift)
+            first = _date(month.year, month.month, value)
+            return (Said(first=first), place + 3) if first is not None else None
+    if cue not in DATE_CUES and cue not in ("joined", "the"):
+        return None
+    if line.word(place) and line.word(place) not in _AFTER_ORDINAL and line.tokens[place].kind != "clock":
+        return None
+    first = _lone_day(line, value)
+    return (Said(first=first), place) if first is not None else None
+
+
+def ordinal_first(line: Line, index: int, cue: str) -> Reading:
+    """ "first of March", "twenty-fourth of December", "first of every month"; never "first" alone."""
+    number = day_number(line, index)
+    if number is None or line.word(number[1]) not in ("of", *MONTHS):
+        return None
+    if line.words[number[1] + 1 : number[1] + 3][1:] in (["month"], ["months"]):
+        return lone_ordinal(line, number, cue)
+    place = number[1] + (line.word(number[1]) == "of")
+    if line.word(place) not in MONTHS:
+        return None
+    return dated(line, MONTHS[line.word(place)], number[0], place + 1)
+
+
+def ordinal_of(word: str) -> int:
+    """1 for "first", …; 0 for any other word."""
+    return ORDINALS.get(word, 0)
+
+
+def count_of(word: str) -> int:
+    """1 for "one" or "1", …; 0 for any other word."""
+    return int(word) if word.isdecimal() and len(word) <= 3 else ONES.get(word, 0)

@@ -1,0 +1,500 @@
+"""Reads days and longer stretches at a place in a request: "next Tuesday", "the 3rd", "4.3.2027", "last month".
+
+Rules where English is unsure: a weekday alone is the next one after today (looking back: the last one before it); "next
+Friday" is Friday of next week. Dates and longer stretches: `language.temporal.dates`, `language.temporal.periods`.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from hearth.language.temporal.clock_times import RANGE_MARKS, Line
+from hearth.language.temporal.dates import (
+    DATE_CUES,
+    ORDINALS,
+    Reading,
+    dated,
+    day_and_month,
+    day_number,
+    has_half,
+    holiday_day,
+    is_year,
+    iso_date,
+    lone_ordinal,
+    month_first,
+    number_first,
+    numeric_date,
+    ordinal_first,
+    with_year,
+)
+from hearth.language.temporal.moments import DAY, Clock, Said
+from hearth.language.temporal.periods import calendar_week, period, rolling, season, third_of
+from hearth.language.temporal.time_words import (
+    EARLY,
+    END_OF_DAY,
+    FIRST_THING,
+    HOLIDAY_STARTS,
+    LATE,
+    MEALS,
+    MONTHS,
+    PARTS,
+    RISKY_WEEKDAYS,
+    SEASONS,
+    WEEKDAYS,
+    Part,
+    add_months,
+    nth_weekday,
+)
+from hearth.language.text.tokens import listed
+
+_DEEPEST = 4
+"""How often one expression may hold another: "the day after the end of next month"."""
+_TODAY = {"today": 0, "tomorrow": 1, "yesterday": -1}
+_THIS = frozenset(["this", "current"])
+_NEXT = frozenset(["next", "following", "coming", "upcoming"])
+_LAST = frozenset(["last", "past", "previous"])
+MODIFIERS = _THIS | _NEXT | _LAST
+_EDGES = {"end": "end", "beginning": "start", "start": "start", "middle": "middle"}
+_AFTER_OWN = frozenset(["", *".,?!;:", *listed("look looks looking like and ahead shaping going is full busy packed")])
+DAY_STARTS = frozenset(
+    {*_TODAY, *MODIFIERS, *WEEKDAYS, *MONTHS, *PARTS, *HOLIDAY_STARTS, *ORDINALS, *_EDGES, *SEASONS}
+    | set(
+        listed(
+            "the tonight early late mid later rest remainder first eod cob week day weekend same q1 q2 q3 q4 end twenty"
+        )
+    )
+)
+
+
+def day(line: Line, text: str, index: int, cue: str, *, is_joined: bool = False) -> Reading:
+    """What is said of days at a place; `is_joined` when it follows another part of the same expression."""
+    if index >= len(line.tokens) or line.depth >= _DEEPEST:
+        return None
+    line.depth += 1
+    found = _day(line, text, index, cue, is_joined)
+    line.depth -= 1
+    return found
+
+
+def _day(line: Line, text: str, index: int, cue: str, is_joined: bool) -> Reading:
+    token, word = line.tokens[index], line.words[index]
+    if token.kind == "iso":
+        return iso_date(line, index)
+    if token.kind == "numeric_date":
+        return numeric_date(line, index)
+    if token.kind == "day_month":
+        return day_and_month(line, index, cue)
+    if token.kind == "number":
+        return number_first(line, index, cue)
+    if word not in DAY_STARTS:
+        return None
+    if word == "the":
+        return _after_the(line, text, index, cue)
+    if word in HOLIDAY_STARTS:
+        found = holiday_day(line, index, 0)
+        if found is not None:
+            return found
+    if word in _TODAY:
+        return _relative_day(line, index)
+    if word == "tonight":
+        return Said(first=line.today, part=PARTS["night"]), index + 1
+    if word in MODIFIERS or word == "same":
+        return _counted(line, text, index) or _modified(line, index, has_the=False)
+    if word in WEEKDAYS:
+        return _weekday(line, text, index, cue, is_joined)
+    if word in MONTHS:
+        return month_first(line, text, index, cue)
+    if word in PARTS:
+        return _part(line, index, cue, is_joined)
+    if word in ("early", "late", "mid", "later"):
+        return _early_or_late(line, text, index, cue)
+    return _special(line, text, index, cue)
+
+
+def _special(line: Line, text: str, index: int, cue: str) -> Reading:
+    word = line.words[index]
+    if word == "first" and line.word(index + 1) == "thing":
+        return _first_thing(line, index + 2)
+    if word in ("eod", "cob"):
+        return Said(part=END_OF_DAY), index + 1
+    if word in _EDGES:
+        return _edge(line, text, index)
+    if word in ("rest", "remainder"):
+        return _rest(line, text, index)
+    if word in ("week", "day", "weekend") and line.word(index - 1) in ("my", "our"):
+        return _own(line, index)
+    if word == "week" and line.words[index + 1 : index + 2] and line.word(index + 1).isdecimal():
+        return calendar_week(line, index, cue)
+    if word in SEASONS and is_year(line.word(index + 1)):
+        begins = dt.date(int(line.word(index + 1)), SEASONS[word], 1)
+        return Said(first=begins, after=add_months(begins, 3)), index + 2
+    if word in SEASONS and cue in ("in", "since", "until", "before", "after", "during"):
+        return season(line, word, 0), index + 1
+    if word in ("q1", "q2", "q3", "q4"):
+        first = with_year(line, index + 1, 3 * int(word[1]) - 2)
+        return Said(first=first[0], after=add_months(first[0], 3)), first[1]
+    if word in ORDINALS or word == "twenty":
+        return _counted(line, text, index) or ordinal_first(line, index, cue)
+    return None
+
+
+def _own(line: Line, index: int) -> Reading:
+    """ "what does my week look like", "how is my day"."""
+    is_praised = line.word(index - 2) in ("make", "made", "makes", "save", "saved")
+    if is_praised or line.word(index + 1) not in _AFTER_OWN:
+        return None
+    word = line.words[index]
+    return (Said(first=line.today), index + 1) if word == "day" else period(line, word, 0, index + 1)
+
+
+# ── Named days ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _relative_day(line: Line, index: int) -> Reading:
+    word = line.words[index]
+    if word == "today" and line.word(index + 1) == "week":  # British: today week
+        return Said(first=line.today + 7 * DAY), index + 2
+    return Said(first=line.today + _TODAY[word] * DAY), index + 1
+
+
+def plain_weekday(line: Line, weekday: int) -> dt.date:
+    """The next such day after today; looking back, the last one before today."""
+    if line.is_past:
+        return line.today - DAY * ((line.today.weekday() - weekday - 1) % 7 + 1)
+    return line.today + DAY * ((weekday - line.today.weekday() - 1) % 7 + 1)
+
+
+def _weekday(line: Line, text: str, index: int, cue: str, is_joined: bool) -> Reading:
+    word = line.words[index]
+    weekday = WEEKDAYS[word]
+    is_sure = is_joined or (cue in DATE_CUES and line.word(index - 1) != "the") or _is_followed_by_time(line, index + 1)
+    if word in RISKY_WEEKDAYS and not is_sure and not (index and line.is_capital(text, index)):
+        return None
+    place = index + 1
+    if word in ("mon", "tue", "wed", "thu", "fri", "sat", "sun") and line.word(place) == "." and line.touches(place):
+        place += 1 if line.words[place + 1 : place + 2] and cue else 0
+    if line.word(place) == "week" and cue in ("on", "until", "by", "") and not is_joined:
+        return Said(first=plain_weekday(line, weekday) + 7 * DAY), place + 1
+    if line.words[place : place + 2] == ["after", "next"]:
+        return Said(first=_in_week(line, weekday, 2)), place + 2
+    return Said(first=plain_weekday(line, weekday), weekday=weekday), place
+
+
+def _is_followed_by_time(line: Line, index: int) -> bool:
+    """ "sat 7:30pm", "sun morning", "mon-fri"."""
+    if line.word(index) in RANGE_MARKS and line.word(index + 1) in WEEKDAYS:
+        return True
+    if line.word(index) in PARTS:
+        return line.word(index) not in MEALS
+    if index >= len(line.tokens) or line.tokens[index].kind not in ("clock", "number"):
+        return False
+    return line.tokens[index].kind == "clock" or has_half(line, index + 1)
+
+
+def _in_week(line: Line, weekday: int, weeks: int) -> dt.date:
+    return line.today + DAY * (weekday - line.today.weekday() + 7 * weeks)
+
+
+# ── Modified and longer ───────────────────────────────────────────────────────────────────────────────────
+
+
+def _after_the(line: Line, text: str, index: int, cue: str) -> Reading:
+    """ "the" is part of the expression: the day after tomorrow, the 3rd, the weekend, the evening, the past week."""
+    place = index + 1
+    word = line.word(place)
+    if word in ("day", "week", "night", "evening", "morning", "month", "weekend", "year"):
+        found = _unit_after_the(line, text, place)
+        if found is not None:
+            return found
+    if word == "day":
+        return None
+    if word in MODIFIERS:
+        return _counted(line, text, place) or _modified(line, place, has_the=True)
+    if word in PARTS and word not in MEALS:
+        return _part(
+            line, place, "the" if cue in ("in", "by", "until", "during", "before", "after", "since") else "", False
+        )
+    if word in ORDINALS or word in ("first", "twenty", "thirty"):
+        counted = _counted(line, text, place)
+        if counted is not None:
+            return counted
+        if word == "first" and line.word(place + 1) == "thing":
+            return None
+        number = day_number(line, place)
+        if number is not None and cue in ("on", "by", "until", "since") and line.word(number[1]) in ("", ".", "?"):
+            return lone_ordinal(line, number, cue)
+        return ordinal_first(line, place, cue)
+    if word in ("end", "beginning", "start", "middle"):
+        return _edge(line, text, place)
+    if word in ("rest", "remainder"):
+        return _rest(line, text, place)
+    counted = _counted(line, text, place)
+    if counted is not None:
+        return counted
+    if word in ("early", "late"):
+        return _early_or_late(line, text, place, cue)
+    if place < len(line.tokens) and line.tokens[place].kind == "number":
+        return number_first(line, place, cue or "the") if not is_year(word) else None
+    if word in HOLIDAY_STARTS and word != "new":
+        return holiday_day(line, place, 0)
+    return _special_weekday(line, place)
+
+
+def _special_weekday(line: Line, place: int) -> Reading:
+    """ "the Friday after next", "the Monday after that" is none."""
+    if line.word(place) in WEEKDAYS and line.words[place + 1 : place + 3] == ["after", "next"]:
+        return Said(first=_in_week(line, WEEKDAYS[line.word(place)], 2)), place + 3
+    return None
+
+
+def _unit_after_the(line: Line, text: str, place: int) -> Reading:
+    unit, relation = line.words[place], line.word(place + 1)
+    if relation in ("after", "before") and line.word(place + 2) != "that":
+        if line.word(place + 2) == "next" and relation == "after":
+            return period(line, unit, 2, place + 3)
+        if line.word(place + 2) == "last" and relation == "before":
+            return period(line, unit, -2, place + 3)
+        anchor = day(line, text, place + 2, "on")
+        if anchor is not None and anchor[0].first is not None and unit in ("day", "night", "evening", "morning"):
+            sign = 1 if relation == "after" else -1
+            last = (anchor[0].after or anchor[0].first + DAY) - DAY
+            first = (last if sign > 0 else anchor[0].first) + sign * DAY
+            return Said(first=first, part=PARTS.get(unit)), anchor[1]
+        if anchor is not None and anchor[0].first is not None and unit == "week":
+            monday = anchor[0].first - DAY * anchor[0].first.weekday() + (7 if relation == "after" else -7) * DAY
+            return Said(first=monday, after=monday + 7 * DAY), anchor[1]
+    if unit == "week" and relation == "of":
+        anchor = day(line, text, place + 2, "on")
+        if anchor is not None and anchor[0].first is not None:
+            monday = anchor[0].first - DAY * anchor[0].first.weekday()
+            return Said(first=monday, after=monday + 7 * DAY), anchor[1]
+    if unit == "weekend":
+        return period(line, unit, -1 if line.is_past else 0, place + 1)
+    return None
+
+
+def _modified(line: Line, index: int, *, has_the: bool) -> Reading:
+    """ "this", "next", "last" and what they stand before."""
+    word, place = line.words[index], index + 1
+    if word in ("this", "same") and line.word(place) == "time" and not (word == "same" and line.is_moving):
+        now = line.now
+        return Said(clock=Clock(now.hour, now.minute)), place + 1
+    if word == "same":
+        return None
+    if word in ("this", "the") and line.word(place) in _NEXT | _LAST:
+        word, place = line.word(place), place + 1
+    sign = 0 if word in _THIS else 1 if word in _NEXT else -1
+    target = line.word(place)
+    if target in ("early", "late"):
+        return None
+    if target in WEEKDAYS:
+        return _modified_weekday(line, word, sign, place)
+    if target in PARTS and target not in MEALS:
+        return _modified_part(line, target, sign, place)
+    if target in MONTHS:
+        return _modified_month(line, sign, place)
+    if target in SEASONS:
+        return season(line, target, sign), place + 1
+    if target in HOLIDAY_STARTS and (target != "new" or line.word(place + 1) in ("year", "years")):
+        found = holiday_day(line, place, sign)
+        if found is not None:
+            return found
+    counted = rolling(line, place, sign, has_the or word == "past")
+    if counted is not None:
+        return counted
+    if target in ("week", "weekend", "month", "year", "quarter"):
+        return period(line, target, sign, place + 1)
+    return None
+
+
+def _modified_weekday(line: Line, word: str, sign: int, place: int) -> Reading:
+    weekday, today = WEEKDAYS[line.words[place]], line.today
+    if sign < 0:
+        return Said(first=today - DAY * ((today.weekday() - weekday - 1) % 7 + 1)), place + 1
+    if word in ("coming", "upcoming", "following"):
+        return Said(first=today + DAY * ((weekday - today.weekday() - 1) % 7 + 1)), place + 1
+    first = _in_week(line, weekday, sign)
+    if sign == 0 and first < today and not line.is_past:
+        first += 7 * DAY
+    return Said(first=first), place + 1
+
+
+def _modified_part(line: Line, target: str, sign: int, place: int) -> Reading:
+    part = PARTS[target]
+    if sign == 0:
+        return Said(first=line.today, part=part), place + 1
+    if sign < 0 and part is PARTS["night"]:
+        return Said(first=line.today - DAY, part=Part(18, 30, 20)), place + 1
+    if sign < 0:
+        return Said(first=line.today - DAY, part=part), place + 1
+    return None
+
+
+def _modified_month(line: Line, sign: int, place: int) -> Reading:
+    month, today = MONTHS[line.words[place]], line.today
+    number = day_number(line, place + 1)
+    if number is not None:
+        return dated(line, month, number[0], number[1])
+    year = today.year
+    if sign < 0:
+        year -= month >= today.month
+    elif sign > 0:
+        year += month <= today.month
+    elif month < today.month and not line.is_past:
+        year += 1
+    first = dt.date(year, month, 1)
+    return Said(first=first, after=add_months(first, 1)), place + 1
+
+
+# ── Parts of days and of periods ──────────────────────────────────────────────────────────────────────────
+
+
+def _part(line: Line, index: int, cue: str, is_joined: bool) -> Reading:
+    """ "in the morning", "at night", "by evening", after a day "morning"; a bare "morning" is a greeting."""
+    word = line.words[index]
+    if word in MEALS:
+        if cue in ("before", "after", "at", "until", "by") and not is_joined and line.word(index + 1) not in ("with",):
+            return Said(part=PARTS[word]), index + 1
+        return None
+    allowed = is_joined or cue in ("the", "at", "by", "until", "before", "since", "during", "every", "each")
+    if not allowed or (word == "eve" and not is_joined):
+        return None
+    return Said(part=PARTS[word]), index + 1
+
+
+def _counted(line: Line, text: str, index: int) -> Reading:
+    """ "the first Monday of April", "the last Friday of the month", "the second week of May"."""
+    which = -1 if line.word(index) == "last" else ORDINALS.get(line.word(index), 0)
+    what = line.word(index + 1)
+    if not (which == -1 or 1 <= which <= 5) or line.word(index + 2) not in ("of", "in"):
+        return None
+    if what not in WEEKDAYS and what not in ("week", "weekend", "day"):
+        return None
+    place = index + 3
+    if line.words[place : place + 2] in (["the", "month"], ["every", "month"], ["each", "month"]):
+        found = period(line, "month", 0, place + 2)
+        is_repeated = line.word(place) != "the"
+    else:
+        found, is_repeated = day(line, text, place, "in"), False
+    if found is None or found[0].first is None or found[0].after is None:
+        return None
+    first, after = found[0].first, found[0].after
+    if not 28 <= (after - first).days <= 31:
+        return None
+    picked = _picked(first, after, what, which)
+    if picked is not None and line.word(place) == "the" and picked.first is not None and picked.first < line.today:
+        first, after = after, add_months(after, 1)
+        picked = _picked(first, after, what, which) if not line.is_past else picked
+    if picked is None:
+        return None
+    picked.repeat = "monthly" if is_repeated else ""
+    return picked, found[1]
+
+
+def _picked(first: dt.date, after: dt.date, what: str, which: int) -> Said | None:
+    """One weekday, week, weekend or day of the month from `first` to `after`."""
+    if what in ("week", "day"):
+        n_days = 7 if what == "week" else 1
+        start = after - n_days * DAY if which < 0 else first + (which - 1) * n_days * DAY
+        end = min(start + n_days * DAY, after)
+    else:
+        start = nth_weekday(first.year, first.month, WEEKDAYS.get(what, 5), which)
+        end = start + (2 if what == "weekend" else 1) * DAY
+    if not first <= start < after:
+        return None
+    return Said(first=start, after=end if (end - start).days > 1 else None)
+
+
+def _first_thing(line: Line, index: int) -> Reading:
+    place = index + (2 if line.words[index : index + 2] == ["in", "the"] else 0)
+    if place > index and line.word(place) == "morning":
+        first = line.today if line.now.hour < FIRST_THING.moment else line.today + DAY
+        return Said(first=first, part=FIRST_THING), place + 1
+    return Said(part=FIRST_THING), index
+
+
+def _early_or_late(line: Line, text: str, index: int, cue: str) -> Reading:
+    """ "early tomorrow morning", "late afternoon", "early next week", "mid-March", "later today"."""
+    word, place = line.words[index], index + 1
+    if word == "later":
+        found = day(line, text, place, "on") if line.word(place) in ("today", "tonight", "this") else None
+        if found is not None and (found[0].first is not None):
+            found[0].is_rest = True
+            return found
+        return None
+    if line.word(place) == "-":
+        place += 1
+    if word == "early" and line.words[place : place + 2] == ["in", "the"]:
+        place += 2
+    elif line.word(place) in ("on", "in"):
+        place += 1
+    table = EARLY if word == "early" else LATE
+    if line.word(place) and line.word(place) in table and word != "mid":
+        if not (cue in ("in", "the", "on", "at", "by", "until") or place > index + 1 or line.word(index - 1) == "the"):
+            return None
+        return Said(part=table[line.word(place)]), place + 1
+    target = day(line, text, place, "in") if line.word(place) not in ("early", "late", "mid", "later") else None
+    if target is None:
+        return None
+    said, after = target
+    if said.clock is not None or said.first is None:
+        return None
+    if said.after is not None:
+        return third_of(said, word), after
+    if word == "mid":
+        return None
+    name = next((n for n, part in PARTS.items() if part is said.part), "")
+    if name == "" and line.word(after) and line.word(after) in table:
+        name, after = line.word(after), after + 1
+    said.part = table.get(name, said.part)
+    return said, after
+
+
+def _edge(line: Line, text: str, index: int) -> Reading:
+    """ "the end of the month", "the beginning of next week", "end of March", "end of the day"."""
+    edge = _EDGES[line.words[index]]
+    if line.word(index + 1) != "of":
+        return None
+    place = index + 2
+    has_the = line.word(place) in ("the", "my", "our")
+    place += has_the
+    unit = line.word(place)
+    if unit in ("day", "business", "play", "today"):
+        is_end = edge == "end"
+        first = line.today if unit == "today" else None
+        if unit == "day" and line.words[place + 1 : place + 2] == ["today"]:
+            first, place = line.today, place + 1
+        return (Said(first=first or line.today, part=END_OF_DAY), place + 1) if is_end else None
+    if unit in ("week", "month", "year", "quarter") and (has_the or edge == "end"):
+        found = period(line, unit, 0, place + 1)
+    else:
+        found = day(line, text, place, "in")
+    if found is None or found[0].first is None or found[0].after is None:
+        return None
+    first, after = found[0].first, found[0].after
+    if (after - first).days == 7:
+        picked = {"start": first, "middle": first + 2 * DAY, "end": first + 4 * DAY}[edge]
+    else:
+        middle = first.replace(day=15) if (after - first).days <= 31 else first + (after - first) // 2
+        picked = {"start": first, "middle": middle, "end": after - DAY}[edge]
+    if edge == "start" and picked < line.today and has_the:
+        shifted = period(line, unit, 1, place + 1)
+        picked = shifted[0].first if shifted is not None and shifted[0].first is not None else picked
+    return Said(first=picked), found[1]
+
+
+def _rest(line: Line, text: str, index: int) -> Reading:
+    if line.word(index + 1) != "of":
+        return None
+    place = index + 2
+    if line.word(place) in ("the", "my", "our"):
+        unit = line.word(place + 1)
+        found = (Said(first=line.today), place + 2) if unit == "day" else None
+        if unit in ("week", "month", "year", "weekend", "quarter"):
+            found = period(line, unit, 0, place + 2)
+    else:
+        found = day(line, text, place, "in")
+    if found is None or found[0].first is None:
+        return None
+    found[0].is_rest = True
+    return found

@@ -1,0 +1,183 @@
+"""Reads lengths of time at a place in a request: "45 min", "an hour and a half", "2 hours 15", "a free hour".
+
+The reader takes a `Line` and an index and returns what is said there and the index after it, or None. It looks no
+further than a few words.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+
+from hearth.language.temporal.clock_times import Line, glued
+from hearth.language.temporal.time_words import SECONDS, SHORT_UNITS, UNITS
+from hearth.language.text.tokens import ONES, listed, spoken_number
+
+OPEN_WORDS = frozenset(listed("free spare uninterrupted quiet"))
+"""A length of them may be asked for without a number: "the first free hour"."""
+_KINDS = OPEN_WORDS | set(
+    listed(
+        "full whole more business working solid straight consecutive unbroken undisturbed continuous extra focused "
+        "clear long short good clean empty"
+    )
+)
+"""May stand between a number and its unit."""
+_AFTER_MINUTES = frozenset(
+    ["", ".", ",", "?", "!", ";", *listed("for to please and on before until with starting from timer countdown")]
+)
+
+
+@dataclass(slots=True)
+class Length:
+    """A length of time; months and years are kept apart, for they have no fixed length."""
+
+    months: float = 0
+    days: float = 0
+    seconds: float = 0
+    n_units: int = 0
+    amount: float = 0
+    unit: str = ""
+    is_article: bool = False
+    """Said as "a day", without a number."""
+
+    @property
+    def is_clocked(self) -> bool:
+        """True when hours, minutes or seconds were said."""
+        return self.seconds != 0
+
+    @property
+    def duration(self) -> dt.timedelta:
+        """A month counted as 30 days. Raises: OverflowError."""
+        return dt.timedelta(days=self.days + 30 * self.months, seconds=self.seconds)
+
+    def add(self, amount: float, unit: str) -> None:
+        name, factor = UNITS[unit]
+        count = amount * factor
+        if name in ("month", "year"):
+            self.months += count * (12 if name == "year" else 1)
+        elif name in ("day", "week") and (count * (7 if name == "week" else 1)).is_integer():
+            self.days += count * (7 if name == "week" else 1)
+        else:
+            self.seconds += count * SECONDS[name]
+        self.n_units += 1
+        self.amount, self.unit = count, name
+
+
+def length(line: Line, index: int) -> tuple[Length, int] | None:
+    """A length of time: "45 min", "an hour and a half", "2h30", "two days and 3 hours"."""
+    found = Length()
+    if line.tokens[index].kind == "hours":
+        return _compact(line, index)
+    place = _amount_and_unit(line, index, found)
+    if place is None:
+        return None
+    for _ in range(3):
+        following = place
+        if line.word(following) in ("and", ","):
+            following += 1
+        share = _share(line, following) if following > place else None
+        if share is not None:
+            found.add(share[0], found.unit)
+            place = share[1]
+            continue
+        smaller = Length()
+        after = _amount_and_unit(line, following, smaller) if following < len(line.tokens) else None
+        if after is None or SECONDS.get(smaller.unit, 10**8) >= SECONDS.get(found.unit, 10**7) or smaller.is_article:
+            break
+        found.add(smaller.amount, smaller.unit)
+        place = after
+    place = _bare_minutes(line, place, found)
+    found.amount = found.amount if found.n_units == 1 else 0
+    return found, place
+
+
+def _share(line: Line, index: int) -> tuple[float, int] | None:
+    """The "a half" or "three quarters" that is added to a whole number, and the index after it."""
+    words = line.words[index : index + 3]
+    is_clock = words[2:] == ["to"] and (line.word(index + 3).isdecimal() or line.word(index + 3) in ONES)
+    if words[2:] in (["of"], ["past"]) or is_clock:
+        return None
+    if words[:2] in (["a", "half"], ["a", "quarter"]):
+        return (0.5 if words[1] == "half" else 0.25), index + 2
+    return (0.75, index + 2) if words[:2] in (["three", "quarters"], ["three", "quarter"]) else None
+
+
+def _bare_minutes(line: Line, place: int, found: Length) -> int:
+    """Adds the minutes of "2 hours 15"; the index after them."""
+    if found.unit != "hour" or found.n_units != 1 or place >= len(line.tokens):
+        return place
+    said = spoken_number(line.tokens, place)
+    if said is None or not (said[0].is_integer() and 1 <= said[0] <= 59) or line.word(said[1]) not in _AFTER_MINUTES:
+        return place
+    found.add(said[0], "minute")
+    return said[1]
+
+
+def _compact(line: Line, index: int) -> tuple[Length, int] | None:
+    """2h, 2h30, 2h30m, 2h 30m."""
+    hours, _, minutes = line.words[index].rstrip("min").partition("h")
+    found = Length()
+    found.add(int(hours), "hour")
+    place = index + 1
+    if minutes:
+        found.add(int(minutes), "minute")
+    else:
+        smaller = Length()
+        after = _amount_and_unit(line, place, smaller) if place < len(line.tokens) else None
+        if after is not None and smaller.unit in ("minute", "second"):
+            found.add(smaller.amount, smaller.unit)
+            place = after
+    return found, place
+
+
+def _amount_and_unit(line: Line, index: int, found: Length) -> int | None:
+    """Adds one amount with its unit to `found`; the index after it."""
+    amount, place = 1.0, index
+    words = line.words[index : index + 5]
+    if words[:1] in (["a"], ["an"]) and words[1:2] != ["half"] and _is_open(line, index + 1):
+        amount, place = 1.0, index + 1
+    elif words[:1] and _is_open(line, index):
+        amount, place = 1.0, index
+    elif words[:2] == ["a", "quarter"] and words[2:4] in (["of", "an"], ["of", "a"]):
+        amount, place = 0.25, index + 4
+    elif words[:1] in (["a"], ["an"]) and line.word(index + 1) in UNITS:
+        found.is_article, place = True, index + 1
+    elif words[:2] in (["half", "a"], ["half", "an"], ["half", "hour"]) and line.word(index + 2 - (words[1] == "hour")):
+        amount, place = 0.5, index + 2 - (words[1] == "hour")
+    elif words[:3] == ["a", "half", "hour"]:
+        amount, place = 0.5, index + 2
+    elif words[:1] == ["quarter"] and words[1:3] == ["of", "an"]:
+        amount, place = 0.25, index + 3
+    elif words[:1] == ["three"] and words[1:4] in (["quarters", "of", "an"], ["quarter", "of", "an"]):
+        amount, place = 0.75, index + 4
+    elif words[:2] == ["a", "couple"]:
+        amount, place = 2.0, index + 2 + (words[2:3] == ["of"])
+    elif words[:1] == ["couple"]:
+        amount, place = 2.0, index + 1 + (words[1:2] == ["of"])
+    elif words[:2] == ["a", "few"]:
+        amount, place = 3.0, index + 2
+    elif words[:1] == ["few"]:
+        amount, place = 3.0, index + 1
+    else:
+        said = spoken_number(line.tokens, index)
+        if said is None or glued(line, index):
+            return None
+        amount, place = said
+        share = _share(line, place + 1) if line.word(place) == "and" else None
+        if share is not None:
+            amount, place = amount + share[0], share[1]
+    if line.word(place) == "-" and line.touches(place) and line.touches(place + 1):
+        place += 1
+    place += line.word(place) in _KINDS
+    unit = line.word(place)
+    if unit not in UNITS or amount > 1_000_000 or (unit in SHORT_UNITS and not line.touches(place)):
+        return None
+    if unit == "s" and amount >= 1000:
+        return None  # "the 1960s"
+    found.add(amount, unit)
+    return place + 1
+
+
+def _is_open(line: Line, index: int) -> bool:
+    """ "free hour": one of them is asked for."""
+    return line.word(index) in OPEN_WORDS and line.word(index + 1) == "hour"

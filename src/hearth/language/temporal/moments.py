@@ -1,0 +1,334 @@
+"""Places what a time expression says on the calendar: aware datetimes in the zone of the request.
+
+Days are counted by the wall clock, hours by elapsed time, so a day across a clock change has 23 or 25 hours. A time
+that the change skips is moved on by it; of a time that comes twice the first is meant.
+
+How a bare hour is read (no am, pm, 24-hour form or part of the day): 12 is noon; 1 to 6 are in the afternoon; 7 to 11
+are in the morning when a day is named, else whichever comes next. Words about waking or breakfast nearby make it
+morning, words about dinner or going out make it evening.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+from typing import Literal
+
+from hearth.formats.tool_signature import duration_text
+from hearth.language.temporal.time_words import DAY_CODES, Part, add_months
+from hearth.types import Plain
+
+Leaning = Literal["", "am", "pm"]
+DAY = dt.timedelta(days=1)
+MINUTE = dt.timedelta(minutes=1)
+MORNING_HOUR = 9
+"""The hour that stands for a day when one moment is asked for."""
+
+
+@dataclass(slots=True)
+class Clock:
+    """A time of day; `is_exact` is False when it may be either half of the day. Hour 24 is the coming midnight."""
+
+    hour: int
+    minute: int = 0
+    second: int = 0
+    is_exact: bool = True
+
+    def seconds(self, hour: int | None = None) -> int:
+        return (self.hour if hour is None else hour) * 3600 + self.minute * 60 + self.second
+
+    def readings(self) -> tuple[int, ...]:
+        """The seconds after midnight it may mean, ascending."""
+        if self.is_exact:
+            return (self.seconds(),)
+        return (self.seconds(self.hour % 12), self.seconds(self.hour % 12 + 12))
+
+
+@dataclass(slots=True)
+class Said:
+    """What one expression says of time; every field may be absent."""
+
+    first: dt.date | None = None
+    after: dt.date | None = None
+    """The day after the last one; None with `first` means one day."""
+    weekday: int | None = None
+    """A weekday that was said without this, next or last: `first` is then only the default reading."""
+    part: Part | None = None
+    clock: Clock | None = None
+    to_clock: Clock | None = None
+    moment: dt.datetime | None = None
+    stretch: tuple[dt.datetime, dt.datetime] | None = None
+    stands_at: dt.datetime | None = None
+    """The moment that stands for a day or stretch, when it is not the morning."""
+    bound: str = ""
+    """`until`, `since`, `before`, `after`, `by`, `onward`; or empty."""
+    is_within_day: bool = False
+    """The bound was said of a day that stands before it: "tomorrow until noon" begins with tomorrow."""
+    length: dt.timedelta | None = None
+    """How long from now, when it was said so: "in 20 minutes"; such a moment has no end."""
+    is_rest: bool = False
+    """Only what is left of it: later today, the rest of the week."""
+    repeat: str = ""
+    every: int = 1
+    weekdays: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Clues:
+    """What the words around an expression tell about it."""
+
+    is_past: bool = False
+    leaning: Leaning = ""
+
+
+def views(said: Said, now: dt.datetime, clues: Clues) -> tuple[dict[str, Plain], bool] | None:
+    """The views of a time slot and whether it is timed; None when it falls off the calendar."""
+    try:
+        return _views(said, now, clues)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _views(said: Said, now: dt.datetime, clues: Clues) -> tuple[dict[str, Plain], bool]:
+    if said.repeat:
+        said = _first_of_repeat(said, now, clues)
+    start, end, moment, is_timed = _placed(said, now, clues)
+    has_range = said.to_clock is not None
+    start_bound, end_bound = _bounded(said, start, end, now, is_timed)
+    day = moment.date() if is_timed or said.first is None else said.first
+    result: dict[str, Plain] = {"date": day.isoformat()}
+    if said.clock is not None or said.moment is not None:
+        result["time"] = moment.time().isoformat()
+    result["datetime"] = moment.isoformat()
+    if start_bound is not None:
+        result["start"] = start_bound.isoformat()
+    if end_bound is not None and said.length is None:
+        result["end"] = end_bound.isoformat()
+    if has_range:
+        result["duration"] = duration_text(elapsed(start, end))
+    elif said.length is not None:
+        result["duration"] = duration_text(said.length)
+    if said.repeat:
+        result["repeat"] = said.repeat
+        if said.every != 1:
+            result["repeat_every"] = said.every
+        if said.weekdays:
+            result["repeat_days"] = [DAY_CODES[index] for index in said.weekdays]
+    return result, is_timed
+
+
+def at(day: dt.date, seconds: int, now: dt.datetime) -> dt.datetime:
+    """The moment so many seconds by the wall clock after the midnight that begins a day, in the zone of `now`."""
+    days, rest = divmod(seconds, 86_400)
+    naive = dt.datetime.combine(day + dt.timedelta(days=days), dt.time()) + dt.timedelta(seconds=rest)
+    aware = naive.replace(tzinfo=now.tzinfo)
+    return aware.astimezone(dt.UTC).astimezone(now.tzinfo)
+
+
+def later(now: dt.datetime, seconds: float) -> dt.datetime:
+    """The moment after so many elapsed seconds (negative: before)."""
+    return (now.astimezone(dt.UTC) + dt.timedelta(seconds=seconds)).astimezone(now.tzinfo)
+
+
+def elapsed(start: dt.datetime, end: dt.datetime) -> dt.timedelta:
+    """Real time between two moments, whatever the clocks did."""
+    return end.astimezone(dt.UTC) - start.astimezone(dt.UTC)
+
+
+def next_full_hour(now: dt.datetime) -> dt.datetime:
+    """The coming full hour of the wall clock."""
+    return later(now.replace(minute=0, second=0, microsecond=0), 3600)
+
+
+# ── Where it falls ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _placed(said: Said, now: dt.datetime, clues: Clues) -> tuple[dt.datetime, dt.datetime, dt.datetime, bool]:
+    """Start, end, the one moment that stands for it, and whether it is timed."""
+    if said.moment is not None:
+        return said.moment, later(said.moment, 60), said.moment, True
+    if said.stretch is not None:
+        start, end = said.stretch
+        return start, end, said.stands_at or start, False
+    if said.clock is not None:
+        start, end = _clocked(said, said.clock, now, clues)
+        return start, end, start, True
+    if said.part is not None:
+        return _parted(said, said.part, now, clues)
+    first = said.first or now.date()
+    start, end = at(first, 0, now), at(said.after or first + DAY, 0, now)
+    moment = said.stands_at or at(first, MORNING_HOUR * 3600, now)
+    if said.stands_at is None and start <= now < end and moment <= now:
+        moment = _soon(now, end)
+    return start, end, moment, False
+
+
+def _soon(now: dt.datetime, end: dt.datetime) -> dt.datetime:
+    """The next full hour, or the next minute when that is too late."""
+    hour = next_full_hour(now)
+    return hour if hour < end else later(now.replace(second=0, microsecond=0), 60)
+
+
+def _parted(
+    said: Said, part: Part, now: dt.datetime, clues: Clues
+) -> tuple[dt.datetime, dt.datetime, dt.datetime, bool]:
+    day = said.first
+    if day is None:
+        day = now.date()
+        if clues.is_past and at(day, part.start * 3600, now) > now:
+            day -= DAY
+        elif not clues.is_past and at(day, (part.moment if part.end <= 12 else part.end) * 3600, now) <= now:
+            day += DAY
+    start, end = at(day, part.start * 3600, now), at(day, part.end * 3600, now)
+    moment = said.stands_at or at(day, part.moment * 3600, now)
+    if start <= now < end and moment <= now:
+        moment = _soon(now, end)
+    return start, end, moment, True
+
+
+def _clocked(said: Said, clock: Clock, now: dt.datetime, clues: Clues) -> tuple[dt.datetime, dt.datetime]:
+    days = _candidate_days(said, now, clues)
+    if said.to_clock is not None:
+        pairs = _range_readings(clock, said.to_clock, said.part, clues.leaning)
+        options = [(at(day, a, now), at(day, b, now)) for day in days for a, b in pairs]
+        if said.first is not None and (said.first != now.date() or said.repeat):
+            return options[0]
+        if clues.is_past:
+            return max((o for o in options if o[0] <= now), default=options[0])
+        return min((o for o in options if o[1] > now), default=options[0])
+    readings = _readings(clock, said, clues.leaning)
+    if said.first is not None and (said.first != now.date() or len(readings) == 1):
+        moment = at(said.first, readings[0], now)
+    elif clues.is_past:
+        past = [m for day in days for s in readings if (m := at(day, s, now)) <= now]
+        moment = max(past) if past else at(days[0], readings[0], now)
+    else:
+        ahead = [m for day in days for s in readings if (m := at(day, s, now)) > now]
+        moment = min(ahead) if ahead else at(days[0], readings[0], now)
+    return moment, later(moment, 60)
+
+
+def _candidate_days(said: Said, now: dt.datetime, clues: Clues) -> list[dt.date]:
+    if said.first is not None:
+        return [said.first]
+    today = now.date()
+    return [today, today - DAY] if clues.is_past else [today, today + DAY]
+
+
+def _readings(clock: Clock, said: Said, leaning: Leaning) -> tuple[int, ...]:
+    """The seconds after midnight one clock time may mean, the likeliest first."""
+    if clock.is_exact:
+        return (clock.seconds(),)
+    hour, early, late = clock.hour, clock.seconds(clock.hour % 12), clock.seconds(clock.hour % 12 + 12)
+    if said.part is not None:
+        if said.part.end <= 12:
+            return (early,)
+        if said.part.start >= 17 and (hour == 12 or hour <= 4):
+            return (early + 86_400,)
+        return (late,)
+    if leaning == "am" and 3 <= hour <= 11:
+        return (early,)
+    if leaning == "pm" and 4 <= hour <= 11:
+        return (late,)
+    if hour == 12 or hour <= 6:
+        return (late,)
+    if said.first is None and not said.repeat:
+        return (early, late)
+    return (early,) if said.repeat else (early, late)
+
+
+def _range_readings(clock: Clock, to_clock: Clock, part: Part | None, leaning: Leaning) -> list[tuple[int, int]]:
+    """Start and end of a range of clock times in seconds after midnight, the likeliest first."""
+    starts, ends = clock.readings(), to_clock.readings()
+    if not to_clock.is_exact and to_clock.hour == 12:
+        ends = (*ends, to_clock.seconds(24))
+    half_day_s = 43_200
+    pairs = [(a, b) for a in starts for b in ends if a < b and (b - a <= half_day_s or to_clock.is_exact)]
+    if not pairs:
+        return [(a, b + 86_400) for a in starts[-1:] for b in ends[:1]]
+    if not clock.is_exact and to_clock.is_exact:
+        return [max(pairs)]
+    if clock.is_exact:
+        return [min(pairs)]
+    if part is not None:
+        middle = (part.start + part.end) * 1800
+        return [min(pairs, key=lambda pair: (abs(pair[0] - middle), pair[1]))]
+    wanted = starts[0] if clock.hour in (7, 8, 9, 10, 11) else starts[-1]
+    if leaning == "am" and clock.hour != 12:
+        wanted = starts[0]
+    elif leaning == "pm" and clock.hour != 12:
+        wanted = starts[-1]
+    likely = [pair for pair in pairs if pair[0] == wanted]
+    first = min(likely) if likely else (starts[-1], ends[0] + 86_400)
+    others = [] if leaning else [p for p in pairs if p[0] > first[0] and p[1] - p[0] == first[1] - first[0]]
+    return [first, *others]
+
+
+# ── Bounds and repeats ────────────────────────────────────────────────────────────────────────────────────
+
+
+def _bounded(
+    said: Said, start: dt.datetime, end: dt.datetime, now: dt.datetime, is_timed: bool
+) -> tuple[dt.datetime | None, dt.datetime | None]:
+    """Start and end after "until", "since", "before", "after", "by", "from … on"; None where it is open."""
+    if said.is_rest:
+        return max(start, now), end
+    if not said.bound:
+        return start, end
+    clocked = said.clock is not None and said.to_clock is None
+    instant = clocked or said.moment is not None
+    if said.bound in ("until", "by", "before"):
+        limit = start if instant or said.bound == "before" else end
+        opening = now
+        is_of_day = said.is_within_day or said.bound == "before"
+        if clocked and is_of_day and said.first is not None and said.first != now.date():
+            opening = at(said.first, 0, now)
+        return (opening if opening <= limit else None), limit
+    if said.bound == "after":
+        begin = start if instant else end
+        if is_timed:
+            return begin, at(begin.date() + DAY, 0, now)
+        return begin, (now if begin < now else None)
+    return start, (now if said.bound == "since" and start <= now else None)
+
+
+def _first_of_repeat(said: Said, now: dt.datetime, clues: Clues) -> Said:
+    """The first occurrence that is still to come, as a day."""
+    if said.first is not None or said.repeat in ("hourly", "minutely"):
+        return said
+    day = now.date()
+    for n in range(1, 9):
+        day_said = _on(said, day)
+        matches = not said.weekdays or day.weekday() in said.weekdays
+        if matches and _is_ahead(day_said, now, clues) and _starts(said, day, now):
+            return day_said
+        if said.weekdays or said.repeat == "daily":
+            day = now.date() + n * DAY
+        elif said.repeat == "weekly":
+            day = now.date() + 7 * n * DAY
+        else:
+            day = add_months(now.date(), n * (12 if said.repeat == "yearly" else 1))
+    return _on(said, day)
+
+
+def _is_ahead(said: Said, now: dt.datetime, clues: Clues) -> bool:
+    start, _, moment, is_timed = _placed(said, now, clues)
+    return (start if is_timed else moment) > now
+
+
+def _starts(said: Said, day: dt.date, now: dt.datetime) -> bool:
+    """An untimed repeat begins today only when its morning is still to come."""
+    return bool(said.clock or said.part) or at(day, MORNING_HOUR * 3600, now) > now
+
+
+def _on(said: Said, day: dt.date) -> Said:
+    return Said(
+        first=day,
+        part=said.part,
+        clock=said.clock,
+        to_clock=said.to_clock,
+        bound=said.bound,
+        repeat=said.repeat,
+        every=said.every,
+        weekdays=said.weekdays,
+    )

@@ -1,0 +1,127 @@
+"""Times that one clause says in two places: "remind me tomorrow to call Ben at 5", "every day at 8am and at 8pm".
+
+A clock time without a day takes the day its clause names; the day then stands for that moment. What a clause says
+with "to" ("move the meeting on Friday to 3pm") keeps apart what was from what shall be.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import NamedTuple
+
+from hearth.language.temporal import moments
+from hearth.language.temporal.moments import Clues, Said
+from hearth.language.text.tokens import Slot
+
+
+class TimeSaid(NamedTuple):
+    """A time slot with what it was made of; `said` is None for a duration."""
+
+    slot: Slot
+    said: Said | None
+    clues: Clues
+
+
+_TARGETS = frozenset({"to", "until", "till", "til"})
+
+
+def joined(text: str, found: Sequence[TimeSaid], now: dt.datetime, before: Said | None = None) -> list[Slot]:
+    """The slots of one clause, each read with what the others say of the day and the hour.
+
+    Args:
+        before: A day that the sentence named before the clause; for clock times for which the clause names none.
+    """
+    day: Said | None = None
+    changed: dict[int, Said] = {}
+    for place, (slot, said, _) in enumerate(found):
+        if said is None:
+            continue
+        if _is_clock_only(said):
+            donor = day or _coming_day(found, place) or before
+            if donor is not None:
+                changed[place] = _with_day(said, donor)
+        is_to_come = said.first is not None and (said.after is None or said.first > now.date())
+        names_day = is_to_come and not said.bound and slot.cue not in _TARGETS
+        if names_day or (said.repeat and said.clock is not None):
+            day = said
+    for place, (slot, said, _) in enumerate(found):
+        if said is None or said.clock is not None or said.first is None or said.after is not None or said.repeat:
+            continue
+        hours = _hours_for(found, place, is_target=slot.cue in _TARGETS and not said.bound) or _hours_of_list(
+            text, found, place
+        )
+        if hours is not None:
+            changed[place] = replace(said, stands_at=_moment(replace(hours, first=said.first), found[place].clues, now))
+    return [_rebuilt(item, changed.get(place), now) for place, item in enumerate(found)]
+
+
+def carried(found: Sequence[TimeSaid], now: dt.datetime) -> Said | None:
+    """The last day that a clause names, for the clauses after it: "choir on Friday at 7, remind me at 6"."""
+    for _, said, clues in reversed(found):
+        if said is not None and said.first is not None and said.after is None and not said.repeat:
+            return said if said.first >= now.date() and not clues.is_past else None
+    return None
+
+
+def _is_clock_only(said: Said) -> bool:
+    is_dated = said.first is not None or said.moment is not None or said.stretch is not None
+    return said.clock is not None and not is_dated and said.part is None and not said.repeat
+
+
+def _coming_day(found: Sequence[TimeSaid], place: int) -> Said | None:
+    """The day said after a clock time; not the one something is moved to."""
+    for slot, said, _ in found[place + 1 :]:
+        if said is not None and said.first is not None and said.after is None and not said.bound:
+            return said if slot.cue not in {"for", *_TARGETS} and not said.repeat else None
+    return None
+
+
+def _with_day(said: Said, donor: Said) -> Said:
+    is_repeated = bool(donor.repeat)
+    return replace(
+        said,
+        first=None if is_repeated and donor.weekdays else donor.first,
+        part=donor.part if donor.clock is None else None,
+        is_within_day=True,
+        repeat=donor.repeat,
+        every=donor.every,
+        weekdays=donor.weekdays,
+    )
+
+
+def _hours_for(found: Sequence[TimeSaid], place: int, *, is_target: bool) -> Said | None:
+    """The clock time that belongs to a day said elsewhere: before it when it is a target, else the only one."""
+    clocks = [
+        (index, slot, said) for index, (slot, said, _) in enumerate(found) if said is not None and _is_clock_only(said)
+    ]
+    if is_target:
+        before = [said for index, _, said in clocks if index < place]
+        return before[-1] if before else None
+    free = [said for _, slot, said in clocks if slot.cue not in _TARGETS and not said.bound]
+    return free[0] if len(free) == 1 else None
+
+
+def _hours_of_list(text: str, found: Sequence[TimeSaid], place: int) -> Said | None:
+    """The clock time at the end of a list of days: "on Monday and Wednesday at 6pm"."""
+    for (slot, _, _), (following, said, _) in pairwise(found[place:]):
+        between = text[slot.end : following.cue_start if following.cue else following.start].strip().lower()
+        if said is None or following.cue in _TARGETS or between not in ("and", "or", "&", ",", ", and", ", or"):
+            return None
+        if said.clock is not None:
+            return said
+    return None
+
+
+def _moment(said: Said, clues: Clues, now: dt.datetime) -> dt.datetime | None:
+    made = moments.views(said, now, clues)
+    return dt.datetime.fromisoformat(str(made[0]["datetime"])).astimezone(now.tzinfo) if made else None
+
+
+def _rebuilt(item: TimeSaid, said: Said | None, now: dt.datetime) -> Slot:
+    made = moments.views(said, now, item.clues) if said is not None else None
+    if made is None:
+        return item.slot
+    return replace(item.slot, views=made[0], is_timed=item.slot.is_timed or made[1])

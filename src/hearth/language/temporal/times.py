@@ -1,0 +1,476 @@
+"""Finds what a request says of time: one slot per expression, with every form a parameter may want.
+
+A grammar of spans, not a date parser: a request says ranges, periods, parts of days, bounds and repeats at least as
+often as single dates, and the span is needed as much as the value (docs/decisions/0004-time-expressions.md).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import replace
+
+from hearth.formats.tool_signature import duration_text
+from hearth.language.temporal import moments
+from hearth.language.temporal.clock_times import APPROXIMATE, CLOCK_WORDS, RANGE_MARKS, Line, clock
+from hearth.language.temporal.context_words import fits_in, leaning, part_before
+from hearth.language.temporal.dates import Reading
+from hearth.language.temporal.days import DAY_STARTS, day
+from hearth.language.temporal.durations import OPEN_WORDS, Length, length
+from hearth.language.temporal.moments import DAY, Clues, Said
+from hearth.language.temporal.recurrence import REPEATS, adverb, every
+from hearth.language.temporal.split_expressions import TimeSaid
+from hearth.language.temporal.tenses import Tense, is_of_records, tenses
+from hearth.language.temporal.time_words import (
+    WEEKDAYS,
+    WEEKDAYS_PLURAL,
+    add_months,
+    spelling,
+)
+from hearth.language.text.tokens import NUMBER_WORDS, Slot, Token, listed
+from hearth.types import Plain
+
+_CUES: dict[str, tuple[tuple[tuple[str, ...], str], ...]] = {}
+for _phrase, _meaning in {
+    "at": "at",
+    "@": "at",
+    "on": "on",
+    "in": "in",
+    "for": "for",
+    "of": "of",
+    "to": "to",
+    "from": "from",
+    "between": "between",
+    "within": "within",
+    "during": "during",
+    "over": "over",
+    "throughout": "during",
+    "around": "around",
+    "about": "about",
+    "since": "since",
+    "until": "until",
+    "up to": "until",
+    "up until": "until",
+    "through": "until",
+    "before": "before",
+    "prior to": "before",
+    "earlier than": "before",
+    "after": "after",
+    "later than": "after",
+    "by": "by",
+    "no later than": "by",
+    "not later than": "by",
+    "due": "on",
+    "due on": "on",
+    "due by": "by",
+    "starting": "onward",
+    "starting from": "onward",
+    "starting on": "onward",
+    "starting at": "onward",
+    "starting in": "onward",
+    "beginning": "onward",
+    "beginning on": "onward",
+    "as of": "onward",
+    "every": "every",
+    "each": "every",
+}.items():
+    _words = tuple(_phrase.split())
+    _CUES[_words[0]] = tuple(sorted((*_CUES.get(_words[0], ()), (_words, _meaning)), key=lambda c: -len(c[0])))
+_BOUNDS = frozenset(["since", "until", "before", "after", "by", "onward"])
+_GLUE = frozenset(listed("at on of from between until before after by around about @ every each in"))
+_RANGE_WORDS = frozenset({"to", "until", "through", *RANGE_MARKS})
+_TODAYS = frozenset({"tomorrow", "tonight", "today"})
+_NAMED_DAYS = _TODAYS | set(WEEKDAYS)
+_STARTS = frozenset(
+    {"now", *DAY_STARTS, *CLOCK_WORDS, *OPEN_WORDS, *_CUES, *REPEATS, *WEEKDAYS_PLURAL, *NUMBER_WORDS}
+    | set(listed("an few couple half quarter three once weekdays weekends"))
+)
+_VALUE_KINDS = frozenset({"iso", "numeric_date", "day_month", "clock", "hours", "number"})
+
+
+def find_times(text: str, said: Sequence[Token], now: dt.datetime, country: str) -> list[TimeSaid]:
+    """The `time` and `duration` slots of a request, in order, without overlap.
+
+    Args:
+        text: The request.
+        said: Its tokens.
+        now: When it was said, with time zone.
+        country: ISO 3166 code; decides the order of 3/4/2027.
+    """
+    line = Line(said, [spelling(t.low) if t.kind == "word" else t.low for t in said], now, country)
+    tense = tenses(line.words)
+    times: list[TimeSaid] = []
+    index = 0
+    while index < len(said):
+        if line.words[index] not in _STARTS and said[index].kind not in _VALUE_KINDS:
+            index += 1
+            continue
+        line.look_back(index)
+        found = _time_at(line, text, index, tense[index]) or _duration_at(line, text, index)
+        if found is None:
+            index += 1
+        else:
+            times.append(found[0])
+            index = found[1]
+    return times
+
+
+def _time_at(line: Line, text: str, index: int, tense: Tense) -> tuple[TimeSaid, int] | None:
+    for n_cue, cue in _cues_at(line, index):
+        place = index + n_cue
+        if place >= len(line.tokens):
+            continue
+        is_ahead = tense == "told" and cue in ("for", "to", "by", "until")
+        line.is_past = (tense != "" and not is_ahead) or cue == "since" or is_of_records(line.words, index, cue)
+        read = _expression(line, text, place, cue)
+        if read is None:
+            continue
+        said, after = read
+        if cue == "from" and line.word(after) in ("on", "onward", "onwards") and said.to_clock is None:
+            cue = "onward"
+        is_target = cue == "until" and (line.is_moving or line.word(index - 1) == "off")
+        if cue in _BOUNDS and not is_target and not said.repeat and not said.bound and said.to_clock is None:
+            said.bound = cue
+        return _time_slot(line, text, said, (index, place, after), cue)
+    return None
+
+
+def _ends(line: Line, index: int) -> bool:
+    return index >= len(line.tokens) or line.words[index] in ".,;?!"
+
+
+def _cues_at(line: Line, index: int) -> list[tuple[int, str]]:
+    """How many tokens each possible cue at a place takes, and its meaning: the longest first, at last none."""
+    found = []
+    for words, meaning in _CUES.get(line.words[index], ()):
+        if tuple(line.words[index : index + len(words)]) == words:
+            n_words = len(words)
+            if line.word(index + n_words) in APPROXIMATE:
+                found.append((n_words + 1, meaning))
+            found.append((n_words, meaning))
+    return [*found, (0, "")]
+
+
+def _time_slot(
+    line: Line, text: str, said: Said, places: tuple[int, int, int], cue: str
+) -> tuple[TimeSaid, int] | None:
+    index, place, after = places
+    is_plain_day = said.first is not None and said.after is None and not (said.clock or said.bound or said.repeat)
+    if is_plain_day and said.part is None and said.stands_at is None:
+        said.part = part_before(line, index)
+    clues = Clues(line.is_past or cue == "since", leaning(line, index, after))
+    made = moments.views(said, line.now, clues)
+    if made is None:
+        return None
+    start, end = line.tokens[place].start, line.tokens[after - 1].end
+    cue_start = line.tokens[index].start
+    cue_text = " ".join(token.low for token in line.tokens[index:place])
+    slot = Slot("time", start, end, text[start:end], made[0], cue_text, cue_start, made[1])
+    return TimeSaid(slot, said, clues), after
+
+
+# ── Expressions ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _expression(line: Line, text: str, place: int, cue: str) -> Reading:
+    if cue == "every":
+        return _composed(line, text, every(line, text, place))
+    if line.words[place] == "now":
+        return _from_now(line, text, place, cue)
+    offset = _offset(line, text, place, cue)
+    if offset is not None:
+        return _composed(line, text, offset)
+    first = _composed(line, text, _element(line, text, place, cue))
+    if first is None:
+        return None
+    return _to_another(line, text, first, cue) or first
+
+
+def _element(line: Line, text: str, place: int, cue: str, *, is_joined: bool = False) -> Reading:
+    if place >= len(line.tokens):
+        return None
+    found = day(line, text, place, cue or ("joined" if is_joined else ""), is_joined=is_joined)
+    if found is not None:
+        return found
+    word = line.words[place]
+    if word in REPEATS or word in WEEKDAYS_PLURAL or word in ("once", "weekdays", "weekends"):
+        return adverb(line, place, cue)
+    if line.tokens[place].kind in ("clock", "number", "hours") or word in CLOCK_WORDS:
+        read = clock(line, place, cue, is_joined=is_joined)
+        if read is not None or cue or is_joined:
+            return read
+        return _bare_before_day(line, place)
+    return None
+
+
+def _bare_before_day(line: Line, place: int) -> Reading:
+    """ "8 tomorrow evening", "nine fifteen on Friday": a bare hour is a time when such a word follows."""
+    if line.word(place) in NUMBER_WORDS:
+        read = clock(line, place, "around")
+        if read is None or read[1] < place + 2:
+            return None
+        following = line.word(read[1] + (line.word(read[1]) == "on"))
+        return read if following in _NAMED_DAYS else None
+    if line.word(place + 1) not in _TODAYS or line.word(place).isalpha():
+        return None
+    return clock(line, place, "around")
+
+
+def _composed(line: Line, text: str, first: Reading) -> Reading:
+    """Joins what follows and belongs to the same expression: day, part of the day, clock time, repeat."""
+    if first is None:
+        return None
+    said, place = first
+    for _ in range(4):
+        unchanged = _past_same_time(line, place) if line.is_moving and said.clock is None else 0
+        if unchanged and said.first is not None:
+            return replace(said, stands_at=moments.at(said.first, 0, line.now)), unchanged
+        following, cue = place, ""
+        if line.word(following) == ",":
+            following += 1
+        if line.word(following) in _GLUE:
+            cue = {"@": "at", "each": "every"}.get(line.words[following], line.words[following])
+            following += 1
+            following += line.word(following) in APPROXIMATE
+        if following >= len(line.tokens) or (line.word(following) in _CUES and cue):
+            break
+        if cue == "every":
+            read = every(line, text, following)
+        else:
+            read = _element(line, text, following, cue, is_joined=True)
+        joined = _join(said, read[0], cue) if read is not None else None
+        if joined is None or read is None:
+            break
+        said, place = joined, read[1]
+    return said, place
+
+
+def _past_same_time(line: Line, place: int) -> int:
+    """The index after ", at the same time"; 0 when something else stands there."""
+    place += line.word(place) == ","
+    place += line.word(place) == "at"
+    place += line.word(place) == "the"
+    return place + 2 if line.words[place : place + 2] == ["same", "time"] else 0
+
+
+def _join(said: Said, more: Said, cue: str) -> Said | None:
+    """Both as one, or None when they cannot be of one expression."""
+    if said.moment or more.moment or said.stretch or more.stretch:
+        return None
+    if (said.clock and more.clock) or (said.repeat and more.repeat) or (said.part and more.part):
+        return None
+    if cue in ("until", "before", "after", "by", "from", "between", "around", "about") and more.clock is None:
+        return None
+    if cue in ("until", "before", "after", "by") and (said.bound or said.clock or more.to_clock):
+        return None
+    days = _joined_days(said, more)
+    if days is None:
+        return None
+    first, after, weekday, weekdays = days
+    if more.clock and after is not None:
+        return None
+    return Said(
+        first=first,
+        after=after,
+        weekday=weekday,
+        part=said.part or more.part,
+        clock=said.clock or more.clock,
+        to_clock=said.to_clock or more.to_clock,
+        stands_at=said.stands_at or more.stands_at if not (said.clock or more.clock) else None,
+        bound=said.bound or more.bound or (cue if cue in ("until", "before", "after", "by") else ""),
+        is_within_day=said.is_within_day or cue in ("until", "before", "by"),
+        is_rest=said.is_rest or more.is_rest,
+        repeat=said.repeat or more.repeat,
+        every=max(said.every, more.every),
+        weekdays=weekdays,
+    )
+
+
+def _joined_days(said: Said, more: Said) -> tuple[dt.date | None, dt.date | None, int | None, tuple[int, ...]] | None:
+    weekdays = said.weekdays or more.weekdays
+    if (said.repeat or more.repeat) and not weekdays:
+        plain = more if said.repeat else said
+        if plain.weekday is not None and (said.repeat or more.repeat) == "weekly":
+            return None, None, None, (plain.weekday,)
+    if said.first is None or more.first is None:
+        source = said if said.first is not None else more
+        return source.first, source.after, source.weekday, weekdays
+    for plain, other in ((said, more), (more, said)):
+        if plain.weekday is None or other.weekday is not None:
+            continue
+        if other.after is None:
+            return other.first, None, None, weekdays  # "Friday the 13th": the number decides
+        if other.first is not None and (other.after - other.first).days == 7:
+            return other.first + DAY * plain.weekday, None, None, weekdays  # "Tuesday next week"
+    return None
+
+
+def _to_another(line: Line, text: str, first: tuple[Said, int], cue: str) -> Reading:
+    """ "from Monday to Wednesday", "from Friday 5pm to Monday 9am"."""
+    said, place = first
+    mark = line.word(place)
+    is_and = mark == "and" and cue == "between"
+    if said.first is None or said.to_clock or said.repeat or said.bound or not (mark in _RANGE_WORDS or is_and):
+        return None
+    if mark == "to" and (line.is_moving or cue == "to"):
+        return None
+    last_day = _element(line, text, place + 1, "until")
+    second = _composed(line, text, last_day)
+    if second is not None and (second[0].to_clock or (second[0].clock and mark in RANGE_MARKS and not said.clock)):
+        second = last_day  # "Monday-Friday 9-5": the hours are of every day
+    if second is None or second[0].first is None or second[0].repeat or second[0].to_clock:
+        return None
+    last, after = second
+    last_first = last.first
+    if last_first is None or last.bound:
+        return None
+    if last.weekday is not None:
+        last_first = said.first + DAY * ((last.weekday - said.first.weekday() - 1) % 7 + 1)
+    if said.clock is None and last.clock is None and said.part is None and last.part is None:
+        if last_first < said.first:
+            return None
+        return Said(
+            first=said.first, after=last.after if last.weekday is None and last.after else last_first + DAY
+        ), after
+    clues = Clues(line.is_past, "")
+    start = moments.views(said, line.now, clues)
+    end = moments.views(Said(first=last_first, clock=last.clock, part=last.part), line.now, clues)
+    if start is None or end is None:
+        return None
+    begins, ends = str(start[0]["start"]), str(end[0]["end" if last.clock is None else "start"])
+    if dt.datetime.fromisoformat(begins) > dt.datetime.fromisoformat(ends):
+        return None
+    zone = line.now.tzinfo
+    stretch = (dt.datetime.fromisoformat(begins).astimezone(zone), dt.datetime.fromisoformat(ends).astimezone(zone))
+    return Said(stretch=stretch), after
+
+
+def _from_now(line: Line, text: str, place: int, cue: str) -> Reading:
+    """ "between now and Christmas", "from now until Friday"; never "now" alone."""
+    mark = line.word(place + 1)
+    is_range = mark in ("until", "through") or (mark in _RANGE_WORDS and cue == "from" and not line.is_moving)
+    if not is_range and (mark, cue) != ("and", "between"):
+        return None
+    last = _composed(line, text, _element(line, text, place + 2, "until"))
+    if last is None or last[0].repeat or last[0].to_clock or last[0].bound:
+        return None
+    last[0].bound = "until"
+    made = moments.views(last[0], line.now, Clues())
+    if made is None or "start" not in made[0]:
+        return None
+    end = dt.datetime.fromisoformat(str(made[0]["end"])).astimezone(line.now.tzinfo)
+    return Said(stretch=(line.now, end)), last[1]
+
+
+# ── Offsets ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _offset(line: Line, text: str, place: int, cue: str) -> Reading:
+    """ "in 20 minutes", "three days ago", "an hour from now", "a week on Tuesday", "two days before Christmas"."""
+    token = line.tokens[place]
+    word = line.words[place]
+    if token.kind not in ("number", "hours") and word not in NUMBER_WORDS and word not in (
+        "a", "an", "few", "couple", "half", "quarter", "three"
+    ):  # fmt: skip
+        return None
+    read = length(line, place)
+    if read is None:
+        return None
+    span, after = read
+    relation = line.word(after)
+    if relation == "ago":
+        return _moved(line, span, -1, cue), after + 1
+    if line.words[after : after + 2] == ["from", "now"]:
+        return _moved(line, span, 1, cue), after + 2
+    if relation in ("from", "after", "on", "before"):
+        anchored = _anchored(line, text, span, relation, after + 1)
+        if anchored is not None:
+            return anchored
+    if cue == "in" and fits_in(line, place - 2, relation):
+        return None
+    if cue == "in" and relation not in ("before", "after", "earlier", "of"):
+        if line.words[after : after + 2] == ["'s", "time"] or line.words[after : after + 2] == ["'", "time"]:
+            after += 2
+        elif relation == "time":
+            after += 1
+        return _moved(line, span, 1, cue), after
+    if cue == "within":
+        return Said(stretch=(line.now, _later(line, span, 1))), after
+    return None
+
+
+def _later(line: Line, span: Length, sign: int) -> dt.datetime:
+    """Months and days by the wall clock, then hours by elapsed time."""
+    now = line.now.replace(microsecond=0)
+    date = add_months(line.today, sign * int(span.months)) + DAY * span.days * sign
+    seconds = now.hour * 3600 + now.minute * 60 + now.second
+    moment = moments.at(date, seconds, now) if date != line.today else now
+    return moments.later(moment, sign * span.seconds) if span.seconds else moment
+
+
+def _moved(line: Line, span: Length, sign: int, cue: str) -> Said:
+    try:
+        moment, how_long = _later(line, span, sign), span.duration if sign > 0 else None
+    except (OverflowError, ValueError):
+        return Said(first=dt.date.max, after=dt.date.min)  # falls off the calendar: no slot comes of it
+    if span.is_clocked or cue == "at":
+        return Said(moment=moment, length=how_long)
+    return Said(first=moment.date(), stands_at=moment)
+
+
+def _anchored(line: Line, text: str, span: Length, relation: str, place: int) -> Reading:
+    if relation == "on" and (span.unit != "week" or line.word(place) not in WEEKDAYS):
+        return None
+    anchor = _composed(line, text, _element(line, text, place, "on"))
+    if anchor is None:
+        return None
+    said, after = anchor
+    sign = -1 if relation == "before" else 1
+    try:
+        if span.is_clocked:
+            made = moments.views(said, line.now, Clues(line.is_past, ""))
+            if made is None or said.clock is None or said.to_clock:
+                return None
+            start = dt.datetime.fromisoformat(str(made[0]["start"])).astimezone(line.now.tzinfo)
+            return Said(moment=moments.later(start, sign * span.seconds)), after
+        if said.first is None or said.after is not None:
+            return None
+        moved = add_months(said.first, sign * int(span.months)) + DAY * span.days * sign
+    except (OverflowError, ValueError):
+        return None
+    return Said(first=moved, clock=said.clock, part=said.part, to_clock=said.to_clock), after
+
+
+# ── Durations ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _duration_at(line: Line, text: str, index: int) -> tuple[TimeSaid, int] | None:
+    """A length of time that is no date: "for 45 minutes", "an hour and a half", "90 min"."""
+    n_cue, cue = next(((n, c) for n, c in _cues_at(line, index) if n), (0, ""))
+    place = index + n_cue
+    if place >= len(line.tokens):
+        return None
+    read = length(line, place)
+    if read is None:
+        return None
+    span, after = read
+    if line.word(after) in ("old", "ago", "/", "*"):
+        return None
+    is_sure = cue in ("for", "in", "within", "after", "by", "about", "around", "every", "to", "over") or n_cue == 0
+    if span.is_article and not (cue in ("for", "in", "within", "about", "around") or span.unit == "hour"):
+        return None
+    if not is_sure or (span.unit in ("day", "year") and line.words[after - 1] in ("d", "s")):
+        return None
+    try:
+        views: dict[str, Plain] = {"duration": duration_text(span.duration)}
+        if line.is_snoozing and cue in ("", "for", "by"):
+            views["datetime"] = _later(line, span, 1).isoformat()
+    except (OverflowError, ValueError):
+        return None
+    if span.n_units == 1:
+        views["number"] = span.amount
+        views["unit"] = span.unit
+    start, end = line.tokens[place].start, line.tokens[after - 1].end
+    cue_text = " ".join(token.low for token in line.tokens[index:place])
+    slot = Slot("duration", start, end, text[start:end], views, cue_text, line.tokens[index].start)
+    return TimeSaid(slot, None, Clues()), after

@@ -1,0 +1,433 @@
+"""Finds numbers, quantities, units asked for, and sums in a request.
+
+A number that is part of a name ("v1.5", "A4"), of an address, or of a code of 12 or more digits is none. Units are
+named as pint names them, money by ISO 4217; nothing is converted here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from hearth.language.temporal.time_words import UNITS
+from hearth.language.text.tokens import NUMBER_WORDS, Slot, Token, spoken_number
+from hearth.language.values.unit_words import (
+    CURRENCY_SIGNS,
+    HEATS,
+    LENGTHS,
+    LONG_STARTS,
+    LONG_UNITS,
+    TOUCHING_UNITS,
+    UNIT_WORDS,
+)
+from hearth.types import Plain
+
+_OPERATORS = {
+    "+": "+", "*": "*", "×": "*", "x": "*", "/": "/", "÷": "/", "^": "^", "-": "-", "−": "-", "plus": "+", "minus": "-",
+    "times": "*",
+}  # fmt: skip
+_LONG_OPERATORS = {("divided", "by"): "/", ("multiplied", "by"): "*", ("to", "the", "power", "of"): "^"}
+_LONGEST_SUM = 60
+"""In tokens."""
+_COMMA_TAIL = re.compile(r",\d{1,2}(?![\d,]|\.\d)")
+_SIGNS = frozenset(["+", "-", "*", "/", "^", "(", "of", "% of", "% off"])
+_SHARES = {
+    "half": 2, "halves": 2, "third": 3, "thirds": 3, "quarter": 4, "quarters": 4, "fifth": 5, "fifths": 5, "tenth": 10,
+    "tenths": 10,
+}  # fmt: skip
+_OF_LISTS = {"average": "average", "mean": "average", "median": "median", "sum": "sum", "product": "product"}
+_STARTS = frozenset(["minus", *_OF_LISTS, *LONG_STARTS])
+_LONGEST_LIST = 40
+_FUNCTIONS = frozenset({"sqrt", "sin", "cos", "tan", "log", "ln", "exp", "abs"})
+_SUM_WORDS = re.compile(
+    r"\b(?:calculate|compute|what(?:'s|’s|s| is)|how much|work out|solve|evaluate|add up|maths?|sums?|split)\b",
+    re.IGNORECASE,
+)
+
+
+def find_numbers(text: str, said: Sequence[Token]) -> list[Slot]:
+    """Numbers, quantities (a number with a unit), units asked for, and sums ("15% of 80", "3 * 4.5")."""
+    slots: list[Slot] = []
+    index = 0
+    codes = _codes(said)
+    asks_for_sum = _SUM_WORDS.search(text[:4000]) is not None
+    has_measure = False
+    no_sum_before = 0
+    letters = _letter_units(said)
+    while index < len(said):
+        token = said[index]
+        is_name = token.kind == "word" and token.low not in NUMBER_WORDS and token.low not in ("a", "half")
+        if (
+            index in codes
+            or _is_list_number(text, said, index)
+            or (is_name and not _may_be_unit_or_sum(token.low, letters))
+        ):
+            index += 1
+            continue
+        found = None
+        if index >= no_sum_before:
+            found, scanned = _sum(text, said, index, asks_for_sum)
+            no_sum_before = scanned if scanned - index >= _LONGEST_SUM else 0
+        if found is None:
+            if is_name:
+                found = _asked_unit(text, said, index, has_measure, letters)
+            else:
+                found = _measure(text, said, index, letters)
+        if found is None:
+            index += 1
+            continue
+        slots.append(found[0])
+        has_measure = has_measure or not is_name
+        index = max(found[1], index + 1)
+    return slots
+
+
+def _is_list_number(text: str, said: Sequence[Token], index: int) -> bool:
+    """True for the number before an item of a list: "1. buy milk" at the beginning of a line."""
+    token = said[index]
+    if token.kind != "number" or not token.low.isdecimal() or len(token.low) > 2 or index + 2 >= len(said):
+        return False
+    begins = index == 0 or "\n" in text[said[index - 1].end : token.start]
+    is_marked = said[index + 1].low in (".", ")") and said[index + 1].start == token.end
+    return begins and is_marked and said[index + 2].start > said[index + 1].end
+
+
+def _may_be_unit_or_sum(word: str, letters: frozenset[str]) -> bool:
+    return word in _FUNCTIONS or word in UNIT_WORDS or word in UNITS or word in _STARTS or word in letters
+
+
+def _letter_units(said: Sequence[Token]) -> frozenset[str]:
+    """The letters that are units of their own here: "5000 m in miles", "20 c in f"."""
+    words = [token.low for token in said]
+    named = {UNIT_WORDS[word] for word in words if word in UNIT_WORDS}
+    is_converted = "convert" in words
+    pairs = set(zip(words, words[2:], strict=False)) if {"c", "f"} <= set(words) else set()
+    has_heat = is_converted or named & HEATS or pairs & {("c", "f"), ("f", "c")}
+    return frozenset(["m"] if named & LENGTHS or is_converted else []) | frozenset(["c", "f"] if has_heat else [])
+
+
+def _codes(said: Sequence[Token]) -> set[int]:
+    """The tokens of card numbers, account numbers and the like: 12 or more digits in groups; no amount is so long."""
+    found: set[int] = set()
+    run: list[int] = []
+    n_digits = 0
+    for index, token in enumerate(said):
+        continues = bool(run) and token.start - said[run[-1]].end <= 1
+        if token.kind == "number" and token.low.isdecimal() and (continues or not run):
+            run.append(index)
+            n_digits += len(token.low)
+            continue
+        if _is_code(said, run, n_digits):
+            found.update(run)
+        is_digits = token.kind == "number" and token.low.isdecimal()
+        run, n_digits = ([index], len(token.low)) if is_digits else ([], 0)
+    if _is_code(said, run, n_digits):
+        found.update(run)
+    return found
+
+
+def _is_code(said: Sequence[Token], run: Sequence[int], n_digits: int) -> bool:
+    if n_digits < 12 or not run:
+        return False
+    return len(run) == 1 or sum(len(said[index].low) >= 3 for index in run) >= len(run) - 1
+
+
+def _measure(text: str, said: Sequence[Token], index: int, letters: frozenset[str]) -> tuple[Slot, int] | None:
+    sign = CURRENCY_SIGNS.get(said[index].low)
+    first = index
+    if sign and index + 1 < len(said):
+        index += 1
+    read = _number(text, said, index)
+    if read is None:
+        return None
+    value, place, start = read
+    if sign:
+        if start - said[first].end > 1:
+            return None
+        scale = {"k": 1e3, "m": 1e6, "bn": 1e9}.get(_touching(said, place), 1.0)
+        place += scale != 1.0
+        return _quantity(text, said[first].start, said[place - 1].end, value * scale, sign), place
+    end = said[place - 1].end
+    word = said[place].low if place < len(said) else ""
+    if word == "%" or word == "percent" or [t.low for t in said[place : place + 2]] == ["per", "cent"]:
+        after = place + (2 if word == "per" else 1)
+        views = _number_views(value) | {"unit": "percent", "fraction": value / 100}
+        return _made("number", text, start, said[after - 1].end, views), after
+    if word in UNITS and word not in ("s", "m", "h", "d"):
+        return _made("number", text, start, end, _number_views(value)), place
+    unit = _unit_at(said, place, letters if said[index].kind == "number" else frozenset())
+    if unit is not None:
+        name, after = unit
+        if name == "CENT":
+            name, value = "USD", value / 100
+        return _quantity(text, start, said[after - 1].end, value, name), after
+    if _touching(said, place) == "k" and said[index].kind == "number":
+        return _made("number", text, start, said[place].end, _number_views(value * 1000)), place + 1
+    if said[index].kind == "word" and said[index].low == "one" and place == index + 1:
+        return None  # "this one", "the first one"
+    if said[index].kind == "day_month" or (_touching(said, place) and said[index].kind == "number"):
+        return None  # 3rd, 5x, 3/4 without a unit
+    return _made("number", text, start, end, _number_views(value)), place
+
+
+def _made(kind: str, text: str, start: int, end: int, views: dict[str, Plain]) -> Slot:
+    return Slot(kind, start, end, text[start:end], views, "", start)
+
+
+def _quantity(text: str, start: int, end: int, value: float, unit: str) -> Slot:
+    return _made("quantity", text, start, end, _number_views(value) | {"unit": unit})
+
+
+def _number_views(value: float) -> dict[str, Plain]:
+    if value.is_integer() and abs(value) < 1e15:
+        return {"number": int(value), "integer": int(value)}
+    return {"number": value}
+
+
+def _touching(said: Sequence[Token], place: int) -> str:
+    """The word that stands right behind the token before it, or empty."""
+    if place < len(said) and said[place].start == said[place - 1].end and said[place].kind == "word":
+        return said[place].low
+    return ""
+
+
+def _unit_at(said: Sequence[Token], place: int, letters: frozenset[str] = frozenset()) -> tuple[str, int] | None:
+    words = tuple(token.low for token in said[place : place + 3])
+    if words[:1] == ("-",) and len(words) > 1 and said[place].end == said[place + 1].start:
+        place, words = place + 1, tuple(token.low for token in said[place + 1 : place + 4])
+    for n_words in (3, 2):
+        if len(words) >= n_words and words[:n_words] in LONG_UNITS:
+            return LONG_UNITS[words[:n_words]], place + n_words
+    if not words:
+        return None
+    if words[0] in UNIT_WORDS:
+        return UNIT_WORDS[words[0]], place + 1
+    if words[0] in letters:
+        return TOUCHING_UNITS[words[0]], place + 1
+    if words[0] in TOUCHING_UNITS and place and said[place].start == said[place - 1].end:
+        return TOUCHING_UNITS[words[0]], place + 1
+    return None
+
+
+def _number(text: str, said: Sequence[Token], index: int) -> tuple[float, int, int] | None:
+    """Value, index after it and first character of the number at a token; not of one that is part of a name."""
+    token = said[index]
+    start = token.start
+    if token.kind == "day_month" and "/" in token.low:
+        top, _, bottom = token.low.partition("/")
+        return (int(top) / int(bottom), index + 1, start) if int(bottom) and _unit_at(said, index + 1) else None
+    if token.low == "half" and [t.low for t in said[index + 1 : index + 2]] == ["a"] and _unit_at(said, index + 2):
+        return 0.5, index + 2, start
+    read = spoken_number(said, index)
+    if read is None:
+        return None
+    value, place = read
+    if token.kind != "number":
+        if [t.low for t in said[place : place + 3]] == ["and", "a", "half"]:
+            return value + 0.5, place + 3, start
+        return value, place, start
+    before = text[start - 1] if start else " "
+    end = said[place - 1].end
+    if before.isalnum() or before in "_#@\\:" or (before in "./-" and start > 1 and text[start - 2].isalnum()):
+        return None
+    if before in "-−" and (start < 2 or text[start - 2] in " ("):
+        value, start = -value, start - 1
+    tail = text[end : end + 5]
+    has_comma = place == index + 1 and "." not in token.low and _COMMA_TAIL.match(tail) is not None
+    if has_comma and index + 2 < len(said):
+        return value + (-1 if value < 0 else 1) * float(f"0.{said[index + 2].low}"), index + 3, start
+    if re.match(r"[.,:/]\d", tail) and not tail.startswith(","):
+        return None
+    return value, place, start
+
+
+def _asked_unit(
+    text: str, said: Sequence[Token], index: int, has_measure: bool, letters: frozenset[str]
+) -> tuple[Slot, int] | None:
+    """The unit wanted: "5 miles in kilometres", "how many cups are in …"; both of "yards to metres: 220"."""
+    before = [token.low for token in said[max(0, index - 2) : index]]
+    is_asked = before == ["how", "many"] or (has_measure and before[-1:] in (["in"], ["to"], ["into"], ["as"]))
+    unit = _wanted_unit(said, index, letters if is_asked else frozenset())
+    if unit is None or not (is_asked or _is_of_pair(said, index, unit[1])):
+        return None
+    return _made("unit", text, said[index].start, said[unit[1] - 1].end, {"unit": unit[0]}), unit[1]
+
+
+def _wanted_unit(said: Sequence[Token], index: int, letters: frozenset[str]) -> tuple[str, int] | None:
+    unit = _unit_at(said, index, letters) if index < len(said) else None
+    if unit is None and index < len(said) and said[index].low in UNITS and said[index].low.endswith("s"):
+        unit = UNITS[said[index].low][0], index + 1
+    return unit
+
+
+def _is_of_pair(said: Sequence[Token], index: int, after: int) -> bool:
+    """Whether a unit is converted to or from another one without a number before it."""
+    joints = ("to", "into", "in")
+    if after < len(said) and said[after].low in joints and _wanted_unit(said, after + 1, frozenset()) is not None:
+        return True
+    return index >= 2 and said[index - 1].low in joints and said[index - 2].low in UNIT_WORDS
+
+
+def _sum(text: str, said: Sequence[Token], index: int, asks_for_sum: bool) -> tuple[tuple[Slot, int] | None, int]:
+    """A sum of at least two numbers, or a function of one; `expression` has signs for the words.
+
+    Also the index up to which was looked, so that a long stretch that is no sum is not read again from each place.
+    """
+    if said[index].low == "square":
+        return _square_root(text, said, index), index
+    if said[index].low in _OF_LISTS:
+        return _of_list(text, said, index), index
+    parts: list[str] = []
+    place, n_numbers, has_sign, depth = index, 0, False, 0
+    start = said[index].start
+    if said[index].low in ("-", "−") and _is_lone_minus(text, said, index):
+        place, parts = index + 1, ["-"]
+    last = index  # after the last number or closing bracket
+    n_parts = 0
+    while place < len(said) and place - index < _LONGEST_SUM:
+        token = said[place]
+        wants_number = not parts or parts[-1] in _SIGNS or parts[-1] in _FUNCTIONS
+        if wants_number:
+            read = _operand(text, said, place, parts)
+            if read is None:
+                break
+            depth += parts[-1] == "("
+            n_numbers += parts[-1][-1:].isdecimal()
+            place = read
+            if parts[-1][-1:].isdecimal() and depth == 0:
+                last, n_parts = place, len(parts)
+            continue
+        if token.low == ")" and depth:
+            depth, place = depth - 1, place + 1
+            parts.append(")")
+            if depth == 0:
+                last, n_parts = place, len(parts)
+            continue
+        operator = _operator(text, said, place, parts)
+        if operator is None:
+            break
+        has_sign = (
+            has_sign or operator[0] not in "-/" or said[place].kind == "word" or (parts[0] == "(" and ")" in parts)
+        )
+        sign, place = operator
+        parts.append(sign)
+    parts = parts[:n_parts]
+    is_function = bool(parts) and parts[0] in _FUNCTIONS and n_numbers >= 1
+    if not is_function and (n_numbers < 2 or len(parts) < 3 or not (has_sign or asks_for_sum)):
+        return None, place
+    expression = " ".join(parts).replace("( ", "(").replace(" )", ")").replace(" %", "%")
+    if parts[0] == "-":
+        expression = "-" + expression[2:]
+    for name in _FUNCTIONS:
+        expression = expression.replace(f"{name} (", f"{name}(")
+    return (_made("expression", text, start, said[last - 1].end, {"expression": expression}), last), last
+
+
+def _square_root(text: str, said: Sequence[Token], index: int) -> tuple[Slot, int] | None:
+    if [t.low for t in said[index + 1 : index + 3]] != ["root", "of"]:
+        return None
+    read = spoken_number(said, index + 3)
+    if read is None:
+        return None
+    views: dict[str, Plain] = {"expression": f"sqrt({_plain_number(read[0])})"}
+    return _made("expression", text, said[index].start, said[read[1] - 1].end, views), read[1]
+
+
+def _is_lone_minus(text: str, said: Sequence[Token], index: int) -> bool:
+    """The sign of the number that it touches; nothing stands before it that something could be taken from."""
+    start, has_number = said[index].start, index + 1 < len(said) and said[index + 1].kind == "number"
+    return has_number and said[index + 1].start == start + 1 and (start == 0 or text[start - 1] in " (:\n")
+
+
+def _of_list(text: str, said: Sequence[Token], index: int) -> tuple[Slot, int] | None:
+    """ "the average of 72, 85 and 91"."""
+    numbers: list[str] = []
+    place = end = index + 2
+    if [t.low for t in said[index + 1 : index + 2]] != ["of"]:
+        return None
+    while len(numbers) < _LONGEST_LIST and place < len(said):
+        read = spoken_number(said, place) if said[place].low not in ("a", "an", "half") else None
+        if read is None or _touching(said, read[1]):
+            break
+        numbers.append(_plain_number(read[0]))
+        place = end = read[1]
+        place += place < len(said) and said[place].low == ","
+        place += place < len(said) and said[place].low in ("and", "&")
+        if place == end:
+            break
+    if len(numbers) < 2:
+        return None
+    views: dict[str, Plain] = {"expression": f"{_OF_LISTS[said[index].low]}({', '.join(numbers)})"}
+    return _made("expression", text, said[index].start, said[end - 1].end, views), end
+
+
+def _share(said: Sequence[Token], place: int) -> tuple[str, int] | None:
+    """ "half of", "a third of", "two thirds of" as a fraction, and the index of "of"."""
+    top, following = 1, place
+    if said[place].low in ("a", "one"):
+        following += 1
+    elif said[place].low not in _SHARES:
+        read = spoken_number(said, place)
+        if read is None or not (read[0].is_integer() and 1 <= read[0] < 100):
+            return None
+        top, following = int(read[0]), read[1]
+    words = [token.low for token in said[following : following + 2]]
+    return (f"{top}/{_SHARES[words[0]]}", following + 1) if words[1:] == ["of"] and words[0] in _SHARES else None
+
+
+def _operand(text: str, said: Sequence[Token], place: int, parts: list[str]) -> int | None:
+    """Adds a number, an opening bracket or a function to `parts`; the index after it."""
+    token = said[place]
+    if token.low == "(" or token.low in _FUNCTIONS:
+        if token.low in _FUNCTIONS and [t.low for t in said[place + 1 : place + 2]] != ["("]:
+            return None
+        parts.append(token.low)
+        return place + 1
+    if token.low == "minus" and not parts and place + 1 < len(said):
+        read = spoken_number(said, place + 1)
+        if read is None or (place and said[place - 1].kind == "number") or _touching(said, read[1]):
+            return None
+        parts.append("-" + _plain_number(read[0]))
+        return read[1]
+    share = _share(said, place)
+    if share is not None:
+        parts.append(share[0])
+        return share[1]
+    if token.low in CURRENCY_SIGNS:
+        place += 1
+    if place < len(said) and said[place].kind == "day_month" and "/" in said[place].low:
+        parts.append(said[place].low)
+        return place + 1
+    read = spoken_number(said, place)
+    if read is None or (said[place].kind == "number" and said[place].start and text[said[place].start - 1].isalnum()):
+        return None
+    if _touching(said, read[1]) and _touching(said, read[1]) != "x":
+        return None
+    parts.append(_plain_number(read[0]))
+    return read[1]
+
+
+def _plain_number(value: float) -> str:
+    return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+
+
+def _operator(text: str, said: Sequence[Token], place: int, parts: Sequence[str]) -> tuple[str, int] | None:
+    words = [token.low for token in said[place : place + 4]]
+    if words[:2] in (["%", "of"], ["percent", "of"]):
+        return "% of", place + 2
+    if words[:2] in (["%", "off"], ["percent", "off"]):
+        return "% off", place + 2
+    if words[:1] == ["of"] and "/" in parts[-1] and len(parts[-1]) > 1:
+        return "of", place + 1
+    for long, sign in _LONG_OPERATORS.items():
+        if tuple(words[: len(long)]) == long:
+            return sign, place + len(long)
+    sign_ = _OPERATORS.get(words[0])
+    if sign_ is None:
+        return None
+    token = said[place]
+    if token.low in "-−–" and not (text[token.start - 1] == " " and text[token.end : token.end + 1] == " "):
+        return None
+    if token.low == "*" and words[1:2] == ["*"]:
+        return "^", place + 2
+    return sign_, place + 1

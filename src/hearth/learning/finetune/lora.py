@@ -1,0 +1,96 @@
+"""The shipped sentence encoder under torch, in half precision and frozen, with a low-rank change that learns.
+
+What it gives as `adapter` is what `models.encoder.lora_encoder` takes: the run-time graph is the same mathematics in 8
+bits. Extra `train`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from hearth.errors import MissingExtraError
+from hearth.models.encoder.lora_encoder import MATRICES, N_LAYERS, WIDTH, Array
+
+try:
+    import torch
+    from torch import Tensor, nn
+    from torch.nn import functional
+except ModuleNotFoundError:
+    raise MissingExtraError("training on the encoder", "pip install 'hearth-agent[train]'") from None
+
+_N_HEADS = 12
+
+
+class LowRankEncoder(nn.Module):  # type: ignore[misc, unused-ignore]
+    """States of padded rows of tokens; learns thin changes to every matrix, and the norms and biases themselves."""
+
+    def __init__(self, weights: Mapping[str, Array], rank: int) -> None:
+        """`weights` are those of `adapted.load_weights`."""
+        super().__init__()
+        self._frozen: dict[str, Tensor] = {}
+        self.low = nn.ParameterDict()
+        self.plain = nn.ParameterDict()
+        for name in MATRICES:
+            matrix = torch.tensor(np.array(weights[f"{name}.weight"]))
+            self._frozen[name] = matrix.to(torch.bfloat16)
+            down = torch.empty(rank, matrix.shape[1])
+            nn.init.normal_(down, std=matrix.shape[1] ** -0.5)
+            self.low[_key(f"{name}.down")] = nn.Parameter(down)
+            self.low[_key(f"{name}.up")] = nn.Parameter(torch.zeros(matrix.shape[0], rank))
+        for name, value in weights.items():
+            is_norm = "LayerNorm" in name and name.startswith(("encoder.", "embeddings."))
+            if is_norm or (name.startswith("encoder.") and name.endswith(".bias")):
+                self.plain[_key(name)] = nn.Parameter(torch.tensor(np.array(value)))
+
+    def forward(self, embedded: Tensor, is_there: Tensor) -> Tensor:
+        """Last layer's states, shape [rows, tokens, 384].
+
+        Args:
+            embedded: Word + place + segment vectors, shape [rows, tokens, 384].
+            is_there: False at padding, shape [rows, tokens].
+        """
+        x = self._norm(embedded, "embeddings.LayerNorm")
+        is_padding = ~is_there[:, None, None, :]
+        n, m, _ = x.shape
+        for layer in range(N_LAYERS):
+            name = f"encoder.layer.{layer}"
+            query, key, value = (
+                self._linear(x, f"{name}.attention.self.{part}").view(n, m, _N_HEADS, -1).transpose(1, 2)
+                for part in ("query", "key", "value")
+            )
+            # Plain products: the gradient of the fused kernel takes four times as long on a processor.
+            scores = torch.matmul(query * (WIDTH // _N_HEADS) ** -0.5, key.transpose(-1, -2))
+            mixed = torch.matmul(scores.masked_fill(is_padding, -1e4).softmax(-1), value)
+            mixed = self._linear(mixed.transpose(1, 2).reshape(n, m, WIDTH), f"{name}.attention.output.dense")
+            x = self._norm(mixed + x, f"{name}.attention.output.LayerNorm")
+            inner = functional.gelu(self._linear(x, f"{name}.intermediate.dense"))
+            x = self._norm(self._linear(inner, f"{name}.output.dense") + x, f"{name}.output.LayerNorm")
+        return x.float()
+
+    def adapter(self) -> dict[str, Array]:
+        """The change, as `adapted.AdaptedEncoder.open` takes it."""
+        found = {k.replace("|", "."): v.detach().numpy() for k, v in self.low.items()}
+        return found | {"=" + k.replace("|", "."): v.detach().numpy() for k, v in self.plain.items()}
+
+    def load_adapter(self, adapter: Mapping[str, Array]) -> None:
+        """Take over a change that `adapter` gave."""
+        with torch.no_grad():
+            for name, value in adapter.items():
+                target = self.plain[_key(name[1:])] if name.startswith("=") else self.low[_key(name)]
+                target.copy_(torch.from_numpy(value))
+
+    def _linear(self, x: Tensor, name: str) -> Tensor:
+        down, up = (self.low[_key(f"{name}.{part}")].to(torch.bfloat16) for part in ("down", "up"))
+        bias = self.plain[_key(f"{name}.bias")].to(torch.bfloat16)
+        return functional.linear(x, self._frozen[name], bias) + functional.linear(functional.linear(x, down), up)
+
+    def _norm(self, x: Tensor, name: str) -> Tensor:
+        return functional.layer_norm(
+            x.float(), (WIDTH,), self.plain[_key(f"{name}.weight")], self.plain[_key(f"{name}.bias")], 1e-12
+        ).to(torch.bfloat16)
+
+
+def _key(name: str) -> str:
+    return name.replace(".", "|")

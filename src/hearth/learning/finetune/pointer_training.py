@@ -1,0 +1,396 @@
+"""The training behind `learning.finetune.trainer`, with torch: the same network as `models.pointer_graph`, and its
+losses.
+
+The lower layers are run once a text by the very int8 graph that serves later, so that what is trained above them sees
+what it will see. Matrices multiply in bfloat16 where the processor can, sums and norms of the losses in float32.
+The network itself is `learning.finetune.torch_model`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import platform
+import random
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F  # noqa: N812  the name everyone knows
+from numpy.typing import NDArray
+from torch import Tensor
+
+from hearth.learning.finetune.augmentation import Synthesis, Text
+from hearth.learning.finetune.torch_model import Net, Out, Weights, fresh_weights
+from hearth.learning.finetune.trainer import Epoch, Lesson, Task, Trained
+from hearth.models.encoder.transformer_layers import N_LAYERS, WIDTH, Shape
+from hearth.models.pointer import (
+    MODEL_FILE,
+    RECORD_FILE,
+    TOOLS_FILE,
+    LowerLayers,
+    Pointer,
+    ToolTable,
+    matrices,
+    read_record,
+    start_session,
+)
+from hearth.models.pointer_graph import pointer_graph, read_weights
+from hearth.protocols import Proposal
+
+_WARM_STEPS = 60
+_WARM_SHARE = 0.1
+"""Steps until the full rate, at most this share of all."""
+_LEAST_RATE = 0.02
+_MORE_RATE = 0.3
+"""Of the first rate, when going on with all lessons."""
+_FAR = -1e4
+_AVERAGED = 0.99
+
+
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    """A text ready to be learnt."""
+
+    states: Tensor
+    """From the lower layers, shape [n_tokens, 384]."""
+    tools: tuple[int, ...]
+    """Places of the plan's tools, in order."""
+    lesson: Lesson | None = None
+    """Where it was taught, not made."""
+
+
+def run(task: Task) -> Iterator[Epoch | Trained]:
+    """Train; see `learning.finetune.trainer.train`."""
+    n_threads = torch.get_num_threads()
+    torch.set_num_threads(task.options.n_threads)
+    try:
+        yield from _Training(task).run()
+    finally:
+        torch.set_num_threads(n_threads)
+
+
+class _Training:
+    """One run."""
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        self._options = o = task.options
+        self._started = time.process_time()
+        self._random = random.Random(task.seed)  # noqa: S311  nothing secret
+        self._noise = torch.Generator().manual_seed(task.seed)
+        self._type = torch.bfloat16 if _has_fast_bfloat16() else torch.float32
+        self._shape = Shape(o.width, o.n_blocks, n_upper=o.n_upper, rank=o.rank)
+        self._lower = LowerLayers.open(N_LAYERS - o.n_upper, n_threads=o.n_threads)
+        self._parent = ""
+        self._table, self._weights = self._first_weights()
+        self._net = Net(self._shape, torch.from_numpy(self._table.vectors * np.float32(WIDTH**0.5)), self._type)
+        self._place = {name: k for k, name in enumerate(task.tools)}
+        self._averaged = {name: value.detach().clone() for name, value in self._weights.items()}
+        self._n_done = 0
+        self._epochs: list[Epoch] = []
+
+    def run(self) -> Iterator[Epoch | Trained]:
+        o = self._options
+        lessons = list(self._task.lessons)
+        states = {one.id: self._states(one.request) for one in lessons}
+        order = sorted(lessons, key=lambda one: hashlib.sha256(f"{self._task.seed} {one.id}".encode()).digest())
+        held = order[: round(o.held_share * len(order))]
+        out = {one.id for one in held}
+        kept = [one for one in lessons if one.id not in out]
+        n_epochs = o.n_epochs + (o.n_epochs_more if held else 0)
+        yield from self._epochs_over(kept, states, o.n_epochs, 1.0, n_epochs)
+        proposals = self._propose(held)
+        scores = self._scores(held, proposals)
+        if held and o.n_epochs_more:
+            yield from self._epochs_over(lessons, states, o.n_epochs_more, _MORE_RATE, n_epochs)
+        record = self._write(scores)
+        yield Trained(self._task.folder, proposals, record)
+
+    # ── Weights ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def _first_weights(self) -> tuple[ToolTable, Weights]:
+        task, start = self._task, self._task.start_from
+        if start is None:
+            weights = fresh_weights(self._shape, self._lower.published, len(task.tools), self._noise)
+            table = ToolTable.of(task.tools, task.encoder, weights["tq"].numpy())
+        else:
+            record = read_record(start)
+            self._parent = str(record["fingerprint"])
+            self._shape = Shape(**record["shape"])  # type: ignore[arg-type]
+            self._lower = LowerLayers.open(N_LAYERS - self._shape.n_upper, n_threads=self._options.n_threads)
+            table = ToolTable.load(start / TOOLS_FILE).for_tools(task.tools, task.encoder)
+            found = read_weights((start / MODEL_FILE).read_bytes(), self._lower.published, self._shape)
+            weights = {name: torch.from_numpy(np.array(value)) for name, value in found.items()}
+            weights |= {"tq": torch.from_numpy(table.projection), "delta": torch.from_numpy(table.deltas)}
+        return table, {name: value.float().requires_grad_() for name, value in weights.items()}
+
+    def _states(self, text: str) -> Tensor:
+        return torch.from_numpy(self._lower.states(text)).to(self._type)
+
+    # ── Epochs ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _epochs_over(
+        self, lessons: Sequence[Lesson], states: Mapping[str, Tensor], n: int, rate: float, n_epochs: int
+    ) -> Iterator[Epoch]:
+        o = self._options
+        synthesis = Synthesis([Text(one.request, one.plans[0][0], one.steps) for one in lessons], self._task.seed)
+        n_made = round(o.made_share * len(lessons))
+        n_steps = n * math.ceil((len(lessons) + n_made) / o.batch)
+        optimizer = self._optimizer()
+        rates = [group["lr"] * rate for group in optimizer.param_groups]
+        n_warm = max(1, min(_WARM_STEPS, round(_WARM_SHARE * n_steps)))
+        step = 0
+        for _ in range(n):
+            made = [_Sample(self._states(t.request), self._places(t.tools)) for t in synthesis.make(n_made)]
+            samples = made + [_Sample(states[one.id], self._places(self._drawn(one)), one) for one in lessons]
+            total = np.zeros(2)
+            batches = self._batches(samples)
+            for batch in batches:
+                share = min(1.0, (step + 1) / n_warm) * max(_LEAST_RATE, 1 - step / max(n_steps, 1))
+                for group, first in zip(optimizer.param_groups, rates):
+                    group["lr"] = first * share
+                total += self._step(optimizer, batch)
+                step += 1
+            loss, sequence_loss = (float(value) for value in total / max(len(batches), 1))
+            cpu_s = time.process_time() - self._started
+            self._epochs.append(
+                Epoch(len(self._epochs) + 1, n_epochs, len(samples), round(loss, 4), round(sequence_loss, 4), cpu_s)
+            )
+            yield self._epochs[-1]
+
+    def _optimizer(self) -> torch.optim.Optimizer:
+        o = self._options
+        upper = [value for name, value in self._weights.items() if _is_encoder(name)]
+        decoder = [value for name, value in self._weights.items() if not _is_encoder(name)]
+        groups = [{"params": upper, "lr": o.encoder_rate}, {"params": decoder, "lr": o.rate}]
+        return torch.optim.AdamW(groups, betas=(0.9, 0.98), weight_decay=0.01, fused=True)
+
+    def _drawn(self, lesson: Lesson) -> tuple[str, ...]:
+        """One of the teachers' plans by its weight: over the epochs, soft labels."""
+        if len(lesson.plans) == 1:
+            return lesson.plans[0][0]
+        plans, weights = zip(*lesson.plans)
+        return tuple(self._random.choices(plans, weights)[0])
+
+    def _places(self, tools: Sequence[str]) -> tuple[int, ...]:
+        return tuple(self._place[tool] for tool in tools)
+
+    def _batches(self, samples: list[_Sample]) -> list[list[_Sample]]:
+        """Texts of about one length together, so that little time goes into padding; shuffled."""
+        n = self._options.batch
+        self._random.shuffle(samples)
+        batches = []
+        for start in range(0, len(samples), 16 * n):
+            part = sorted(samples[start : start + 16 * n], key=lambda sample: len(sample.states))
+            batches += [part[k : k + n] for k in range(0, len(part), n)]
+        self._random.shuffle(batches)
+        return batches
+
+    def _step(self, optimizer: torch.optim.Optimizer, batch: Sequence[_Sample]) -> NDArray[np.float64]:
+        optimizer.zero_grad(set_to_none=True)
+        loss, sequence_loss = self._loss(batch)
+        torch.autograd.backward(loss)
+        torch.nn.utils.clip_grad_norm_(list(self._weights.values()), 1.0, foreach=True)
+        optimizer.step()
+        self._n_done += 1
+        keep = min(_AVERAGED, (1 + self._n_done) / (10 + self._n_done))
+        with torch.no_grad():
+            averaged, now = list(self._averaged.values()), [value.detach() for value in self._weights.values()]
+            torch._foreach_lerp_(averaged, now, 1 - keep)
+        return np.array([float(loss.detach()), float(sequence_loss.detach())])
+
+    # ── Losses ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _loss(self, batch: Sequence[_Sample]) -> tuple[Tensor, Tensor]:
+        """The sequence's, and beside it: which tools stand first, each tool's chance, the teacher's candidates."""
+        o = self._options
+        states, mask = _stacked([sample.states for sample in batch])
+        wanted = torch.zeros(len(batch), len(self._place))
+        for row, sample in enumerate(batch):
+            wrong = _wrong(sample)
+            wanted[row, [tool for k, tool in enumerate(sample.tools) if k not in wrong]] = 1.0
+        seen = wanted.clone()
+        for row, sample in enumerate(batch):
+            seen[row, list(sample.tools)] = 1.0
+            for plan, _ in sample.lesson.ranking if sample.lesson else ():
+                seen[row, [self._place[tool] for tool in plan if tool in self._place]] = 1.0
+        out = self._net.forward(self._weights, states, mask, seen, (self._noise, o.dropout, o.delta_dropout))
+        sequence_loss = _sequence_loss(out, batch, self._names_of, o.smoothing)
+        near = -(F.log_softmax(out.first, -1) * wanted).sum(1) / wanted.sum(1)
+        chances = F.binary_cross_entropy_with_logits(out.wanted, wanted.gather(1, out.chosen), reduction="none")
+        loss = sequence_loss + o.set_share * near.mean() + o.chance_share * chances.sum(1).mean()
+        ranking = [
+            _ranking_loss(out, row, [(self._places(plan), score) for plan, score in sample.lesson.ranking])
+            for row, sample in enumerate(batch)
+            if sample.lesson is not None and len(sample.lesson.ranking) > 1
+        ]
+        if ranking:
+            loss = loss + o.ranking_share * torch.stack(ranking).sum() / len(batch)
+        return loss, sequence_loss
+
+    def _names_of(self, chances: Mapping[str, float]) -> dict[int, float]:
+        return {self._place[tool] if tool else -1: p for tool, p in chances.items() if not tool or tool in self._place}
+
+    # ── What comes out ────────────────────────────────────────────────────────────────────────────────────
+
+    def _made_graph(self) -> tuple[bytes, ToolTable]:
+        arrays = {name: value.numpy() for name, value in self._averaged.items()}
+        t = self._table
+        table = ToolTable(t.names, t.vectors, t.marks, arrays.pop("delta"), arrays.pop("tq"))
+        return pointer_graph(arrays, self._lower.published, self._shape), table
+
+    def _propose(self, held: Sequence[Lesson]) -> dict[str, Proposal]:
+        """By the graph that will serve, so that what is held is what would have been said."""
+        if not held:
+            return {}
+        graph, table = self._made_graph()
+        session = start_session(graph, self._options.n_threads, matrices(self._lower.published, self._shape))
+        pointer = Pointer(self._lower, session, table, "", self._task.graph)
+        return {one.id: pointer.propose([one.request])[0] for one in held}
+
+    def _scores(self, held: Sequence[Lesson], proposals: Mapping[str, Proposal]) -> dict[str, float]:
+        first = [(one.plans[0][0], proposals[one.id].sequences) for one in held]
+        pairs = [(plan, found[0][0]) for plan, found in first if found]
+        if not pairs:
+            return {}
+        return {
+            "accuracy": round(sum(set(a) == set(b) for a, b in pairs) / len(first), 4),
+            "exact": round(sum(a == b for a, b in pairs) / len(first), 4),
+            "n": len(first),
+        }
+
+    def _write(self, scores: Mapping[str, float]) -> dict[str, object]:
+        task = self._task
+        graph, table = self._made_graph()
+        task.folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{task.folder.name}-", dir=task.folder.parent) as made:
+            inside = Path(made) / "adapter"
+            inside.mkdir()
+            (inside / MODEL_FILE).write_bytes(graph)
+            table.save(inside / TOOLS_FILE)
+            hashes = {n: hashlib.sha256((inside / n).read_bytes()).hexdigest() for n in (MODEL_FILE, TOOLS_FILE)}
+            record: dict[str, object] = {
+                "fingerprint": hashlib.sha256(json.dumps(hashes, sort_keys=True).encode()).hexdigest()[:16],
+                "files": hashes,
+                "parent": self._parent,
+                "lessons_sha256": task.sha256(),
+                "n_lessons": len(task.lessons),
+                "ids": [one.id for one in task.lessons],
+                "n_tools": len(task.tools),
+                "seed": task.seed,
+                "command": list(task.command),
+                "options": asdict(task.options),
+                "shape": asdict(self._shape),
+                "losses": [[epoch.loss, epoch.sequence_loss] for epoch in self._epochs],
+                "held": dict(scores),
+                "cpu_s": round(time.process_time() - self._started, 1),
+                "numbers": str(self._type).removeprefix("torch."),
+                "torch": torch.__version__,
+                "python": platform.python_version(),
+                "bytes": sum((inside / n).stat().st_size for n in hashes),
+            }
+            (inside / RECORD_FILE).write_text(json.dumps(record, indent=1) + "\n")
+            inside.rename(task.folder)
+        return record
+
+
+# ── Losses ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _sequence_loss(out: Out, batch: Sequence[_Sample], names_of: Any, smoothing: float) -> Tensor:
+    """Mean over steps, the end included: cross-entropy with smoothed labels, or with the teacher's chances."""
+    n, k = out.chosen.shape
+    most = max(len(sample.tools) for sample in batch)
+    before = torch.full((n, most + 1), k)
+    after = torch.full((n, most + 1), k)
+    counts = torch.zeros(n, most + 1)
+    soft: list[tuple[int, int, dict[int, float]]] = []
+    for row, sample in enumerate(batch):
+        place = {int(tool): column for column, tool in enumerate(out.chosen[row])}
+        columns = [place[tool] for tool in sample.tools]
+        wrong = _wrong(sample)
+        before[row, 1 : len(columns) + 1] = torch.tensor(columns)
+        after[row, : len(columns)] = torch.tensor(columns)
+        counts[row, : len(columns) + 1] = torch.tensor([float(at not in wrong) for at in range(len(columns) + 1)])
+        given = sample.lesson.step_chances if sample.lesson and len(sample.lesson.plans) == 1 else ()
+        for at, chances in enumerate(given[: len(columns) + 1]):
+            known = {
+                place.get(tool, k) if tool >= 0 else k: p
+                for tool, p in names_of(chances).items()
+                if tool in place or tool < 0
+            }
+            if sum(known.values()) > 0:
+                soft.append((row, at, known))
+    past = F.one_hot(before, k + 1).float()
+    past[:, 0] = 0.0
+    past = past.cumsum(1)
+    past[:, :, k] = 0.0
+    z = out.link.gather(1, before[..., None].expand(-1, -1, k + 1)) + torch.bmm(past, out.pair)
+    z = z.masked_fill(past > 0, _FAR)
+    log_p = F.log_softmax(z, -1)
+    free = (past == 0).float()
+    hard = -log_p.gather(2, after[..., None])[..., 0]
+    smooth = -(log_p * free).sum(-1) / free.sum(-1)
+    losses = (1 - smoothing) * hard + smoothing * smooth
+    for row, at, known in soft:
+        total = sum(known.values())
+        taught = -sum(p / total * log_p[row, at, column] for column, p in known.items())
+        losses = losses.index_put((torch.tensor(row), torch.tensor(at)), torch.as_tensor(taught))
+    return (losses * counts).sum() / counts.sum()
+
+
+def _ranking_loss(out: Out, row: int, candidates: Sequence[tuple[tuple[int, ...], float]]) -> Tensor:
+    """How far the model's chances of the teacher's candidates are from the teacher's, in nats.
+
+    Source:
+        ListNet: Cao et al. 2007, section 4.
+    """
+    place = {int(tool): column for column, tool in enumerate(out.chosen[row])}
+    k = out.chosen.shape[1]
+    scores = []
+    for plan, _ in candidates:
+        columns = [place[tool] for tool in plan]
+        path = [k, *columns]
+        sums = torch.zeros(k + 1)
+        score = torch.zeros(())
+        for at, column in enumerate([*columns, k]):
+            z = out.link[row, path[at]] + sums
+            if at:
+                z = z.masked_fill(F.one_hot(torch.tensor(path[1 : at + 1]), k + 1).sum(0) > 0, _FAR)
+            score = score + F.log_softmax(z, -1)[column]
+            if column < k:
+                sums = sums + out.pair[row, column]
+        scores.append(score)
+    taught = F.softmax(torch.tensor([score for _, score in candidates]), 0)
+    return -(taught * F.log_softmax(torch.stack(scores), 0)).sum()
+
+
+def _wrong(sample: _Sample) -> frozenset[int]:
+    return sample.lesson.wrong if sample.lesson is not None and len(sample.lesson.plans) == 1 else frozenset()
+
+
+def _stacked(states: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
+    length = max(len(one) for one in states)
+    x = torch.zeros(len(states), length, WIDTH, dtype=states[0].dtype)
+    mask = torch.zeros(len(states), length, dtype=torch.bool)
+    for row, one in enumerate(states):
+        x[row, : len(one)] = one
+        mask[row, : len(one)] = True
+    return x, mask
+
+
+def _is_encoder(name: str) -> bool:
+    return name[0] == "e" and name[1].isdigit()
+
+
+def _has_fast_bfloat16() -> bool:
+    """Whether the processor multiplies bfloat16 by itself; without, it is slower than float32."""
+    asked = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
+    return any(bool(getattr(torch.cpu, name, bool)()) for name in asked)

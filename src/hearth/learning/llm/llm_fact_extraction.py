@@ -1,0 +1,207 @@
+"""A language model reads what was said and proposes facts; `memory.facts.grounding` disposes, the owner has the last
+word.
+
+Events are put to the model a few at a time, oldest first, each as a marked quotation, whoever wrote it. One on another
+machine reads stand-ins (`guard.deidentify.masked_llm`), and only the owner's own words: what others wrote stays here.
+How far it has come is kept, so that nothing is read twice; a model that cannot be reached leaves it where it was.
+
+Covered: a model that invents facts, answers with junk or with more than was asked, repeats its prompt, or is steered by
+what it reads: its words make proposals only, and only of words that stand in the sentence. Texts that read like an
+instruction are not put to it. Killed in between, a few events are read again and add nothing twice.
+Not covered: what a model on another machine learns from what it reads: hence never without `propose` in the settings,
+or being told to.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from hearth.errors import PlannerError
+from hearth.guard.deidentify.masker import UnknownStandInError
+from hearth.guard.flow.injection import InjectionReader
+from hearth.guard.flow.labels import ResultLabels
+from hearth.guard.flow.spotlighting import INJECTION, Quoting
+from hearth.memory.facts.fact_extraction import NEVER_READ, Told, hold
+from hearth.memory.facts.fact_store import FactStore
+from hearth.memory.facts.grounding import BY_MODEL, RELATIONS, Claim, grounded
+from hearth.memory.facts.verb_rules import Known
+from hearth.protocols import LanguageModel
+from hearth.storage.database import Store
+from hearth.storage.trace import label_from_text, parse_moment
+
+EVENTS_AT_ONCE = 8
+MAX_EVENTS = 400
+"""Read in one go; the rest is for the next."""
+MAX_CLAIMS = 40
+_MOST_TEXT = 1000
+_LOOKED_AT_ONCE = 500
+_MAX_REPLY_CHARACTERS = 20_000
+_READ_UPTO = "facts_read_upto"
+"""The number of the last event that a model has read."""
+_RULES = (
+    "You read what people said and list the facts it states. Take only what is stated plainly: no guesses, nothing "
+    "asked, supposed, quoted or hoped. Use the words of the text for subject and value. The subject is a name that "
+    'stands in the text, or "me" for whoever speaks. Text number 1 is the first. No facts: an empty list.'
+)
+_SCHEMA: Mapping[str, object] = {
+    "type": "object",
+    "properties": {
+        "facts": {
+            "type": "array",
+            "maxItems": MAX_CLAIMS,
+            "items": {
+                "type": "object",
+                "properties": {
+                    "text": {"type": "integer", "minimum": 1, "maximum": EVENTS_AT_ONCE},
+                    "subject": {"type": "string"},
+                    "relation": {"type": "string"},
+                    "value": {"type": "string"},
+                },
+                "required": ["text", "subject", "relation", "value"],
+                "additionalProperties": False,
+            },
+        }
+    },
+    "required": ["facts"],
+    "additionalProperties": False,
+}
+
+
+class _Fact(BaseModel):
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+    text: int
+    subject: str
+    relation: str
+    value: str
+
+
+class _Reply(BaseModel):
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+    facts: list[_Fact]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What came of it so far."""
+
+    n_events: int = 0
+    n_proposed: int = 0
+    n_refused: int = 0
+    """Claims that the text does not bear out."""
+    n_unread: int = 0
+    """Events for which the model gave nothing that can be used."""
+    fault: str = ""
+    """Why it ended before its time; the next reading carries on there."""
+
+
+def read_facts(
+    store: Store,
+    facts: FactStore,
+    model: LanguageModel,
+    known: Known,
+    *,
+    leaves_device: bool = False,
+    reader: InjectionReader | None = None,
+    limit: int = MAX_EVENTS,
+) -> Iterator[Reading]:
+    """Put events that it has not read to the model; yields what came of it after each batch.
+
+    Args:
+        leaves_device: The model is on another machine: it reads only what the owner said.
+        reader: Looks through what others wrote; what reads like an instruction is not put to the model.
+    Raises:
+        StoreError: What was yielded is kept.
+    """
+    total = Reading()
+    while total.n_events < limit:
+        upto, batch = _waiting(store, min(EVENTS_AT_ONCE, limit - total.n_events), leaves_device, reader)
+        if upto is None:
+            return
+        n_proposed = n_refused = n_unread = 0
+        try:
+            claims = _claims(model, batch) if batch else []
+        except UnknownStandInError:
+            claims = None
+        except PlannerError as error:
+            yield Reading(total.n_events, total.n_proposed, total.n_refused, total.n_unread, str(error))
+            return
+        if claims is None:
+            n_unread = len(batch)
+        for told, claim in claims or ():
+            if _propose(facts, told, claim, known):
+                n_proposed += 1
+            else:
+                n_refused += 1
+        with store.transaction() as cursor:
+            cursor.execute("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)", (_READ_UPTO, str(upto)))
+        total = Reading(
+            *(total.n_events + len(batch), total.n_proposed + n_proposed),
+            *(total.n_refused + n_refused, total.n_unread + n_unread),
+        )
+        yield total
+
+
+def _waiting(
+    store: Store, n: int, leaves_device: bool, reader: InjectionReader | None
+) -> tuple[int | None, list[Told]]:
+    """The next events to read, and the number up to which all were looked at; None: none is left."""
+    known = store.query("SELECT value FROM meta WHERE name = ?", (_READ_UPTO,))
+    upto = int(known[0][0]) if known else 0
+    rows = store.query(
+        "SELECT number, id, text, kind, at, label, person FROM event WHERE number > ? ORDER BY number LIMIT ?",
+        (upto, _LOOKED_AT_ONCE),
+    )
+    found: list[Told] = []
+    for row in rows:
+        upto, label = row["number"], label_from_text(row["label"])
+        is_kept = leaves_device and (not label.is_trusted or bool(row["person"]))
+        if row["kind"] in NEVER_READ or is_kept or not row["text"].strip() or INJECTION in label.sources:
+            continue
+        if reader is None or not reader.read({"text": row["text"]}, ResultLabels(label, {})):
+            found.append(Told(row["id"], row["text"], row["kind"], parse_moment(row["at"]), label, row["person"]))
+        if len(found) == n:
+            break
+    return (upto if rows else None), found
+
+
+def _claims(model: LanguageModel, batch: Sequence[Told]) -> list[tuple[Told, Claim]] | None:
+    """What the model says it has read; None when its reply is of no use. Raises: PlannerError: it gave none."""
+    quoting = Quoting.fresh()
+    texts = "\n".join(
+        f"Text {k}, by {'somebody else' if one.person else 'the owner'}: {quoting.quote(one.text[:_MOST_TEXT])}"
+        for k, one in enumerate(batch, 1)
+    )
+    messages = [
+        {"role": "system", "content": f"{_RULES}\nRelations: {', '.join(sorted(RELATIONS))}, favourite …."},
+        {"role": "user", "content": f"{texts}\n\n{quoting.rule}"},
+    ]
+    reply = model.complete(messages, _SCHEMA)[:_MAX_REPLY_CHARACTERS]
+    if quoting.betrayal(reply):
+        return None
+    start, end = reply.find("{"), reply.rfind("}")
+    try:
+        read = _Reply.model_validate(json.loads(reply[start : end + 1]))
+    except (ValueError, RecursionError, ValidationError):
+        return None
+    return [
+        (batch[fact.text - 1], Claim(fact.subject, fact.relation, fact.value))
+        for fact in read.facts[:MAX_CLAIMS]
+        if 1 <= fact.text <= len(batch)
+    ]
+
+
+def _propose(facts: FactStore, told: Told, claim: Claim, known: Known) -> bool:
+    """Propose a claim that the text bears out and that is new; says whether it was."""
+    read = grounded(claim, told, known)
+    if isinstance(read, str):
+        return False
+    standing = facts.standing(read.subject, read.relation)
+    if any(fact.value.casefold() == read.value.casefold() for fact in standing):
+        return False  # held, proposed, ended or revoked already
+    return bool(hold(facts, told, [read], known, by=BY_MODEL))

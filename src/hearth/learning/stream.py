@@ -1,0 +1,216 @@
+"""The stream: finished requests are judged, teachers asked where it pays, and what they say is learnt in one batch.
+
+Each request is settled by one transaction (demonstration, agreement, what was looked at): killed at any point, the next
+run carries on with the next request, and nothing is asked or counted twice. What was gathered waits in the buffer; the
+last stage makes a version of it, if the gate lets it.
+
+Teachers are asked about requests that went wrong, were not planned, or were planned unsurely, and by lot about some of
+the others, so that it becomes known how often sure plans are wrong.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from hearth.errors import PlannerError
+from hearth.learning import demonstration_store as rows
+from hearth.learning.demonstration_store import Entry, why_not, why_touched
+from hearth.learning.learned_state import State
+from hearth.learning.teaching import harvest as harvesting
+from hearth.learning.teaching.harvest import Harvest, harvest
+from hearth.learning.teaching.teacher import entry_from
+from hearth.planning.deferral.agreement_log import Agreements, Comparison, comparison
+from hearth.planning.deferral.agreement_log import note as note_agreement
+from hearth.planning.deferral.cascade import CONFIDENT
+from hearth.planning.deferral.thresholds import Costs, is_drawn, is_sure, learn_threshold
+from hearth.protocols import Planner, Teacher
+from hearth.types import Context, Episode, Plan, Refusal, ToolSpec
+
+
+@dataclass(frozen=True, slots=True)
+class LoopOptions:
+    """How the stream is learnt from."""
+
+    settled_after: dt.timedelta = dt.timedelta(days=1)
+    """How long what was done must stand before it is learnt from."""
+    compared_share: float = 0.05
+    """So many of the planned requests are put to the teacher by lot."""
+    confident: float = CONFIDENT
+    """How sure a plan must be not to be asked about, until better is known."""
+    costs: Costs = field(default_factory=Costs)
+
+
+@dataclass(frozen=True, slots=True)
+class LoopReport:
+    """What a run of the stream did."""
+
+    n_looked_at: int
+    n_done: int
+    """Requests that were done and stood, now to be learnt from."""
+    n_asked: int
+    n_answered: int
+    n_agreed: int
+    """Of the plans that were compared, how many were the teacher's."""
+    n_compared: int
+    unasked: str = ""
+    """Why the teacher was not asked to the end; empty when it was."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """How far the run is; the last one carries the report."""
+
+    name: str
+    done: int
+    total: int
+    report: LoopReport | None = None
+
+
+def gather_waiting(
+    state: State,
+    teacher: Teacher | None,
+    *,
+    now: dt.datetime,
+    options: LoopOptions | None = None,
+    planner: Planner | None = None,
+    context: Context | None = None,
+) -> Iterator[Stage]:
+    """Gather what can be learnt from the requests in the state's store: what was done, and what the teacher says.
+
+    It waits in the buffer for the next `State.learn`.
+
+    Args:
+        teacher: None asks nobody: only what was done and stood is gathered.
+        now: With time zone.
+        planner: Its plans are compared with the teacher's too.
+        context: What planners may see, for `planner`.
+    Yields:
+        A stage after each request; the last one has the report.
+    Raises:
+        StoreError: What was settled before stays so.
+    """
+    found = harvest(state.store, state.tools, now, (options or LoopOptions()).settled_after)
+    run = _Run(state, options or LoopOptions(), planner, context or Context())
+    run.keep(found)
+    n = len(found.verdicts)
+    yield Stage("looking", n, n)
+    questions = run.chosen(found) if teacher is not None else []
+    for k, (episode, by_lot) in enumerate(questions, 1):
+        assert teacher is not None
+        run.ask(teacher, episode, by_lot)
+        if run.unasked:
+            break
+        yield Stage("asking", k, len(questions))
+    report = LoopReport(n, len(found.entries), run.n_asked, run.n_answered, run.n_agreed, run.n_compared, run.unasked)
+    yield Stage("gathered", n, n, report)
+
+
+class _Run:
+    """One run's counts, and the steps each request goes through."""
+
+    def __init__(self, state: State, options: LoopOptions, planner: Planner | None, context: Context) -> None:
+        self._state = state
+        self._options = options
+        self._planner = planner
+        self._context = context
+        self._thresholds: dict[str, float | None] = {}
+        self.n_asked = self.n_answered = self.n_agreed = self.n_compared = 0
+        self.unasked = ""
+
+    def keep(self, found: Harvest) -> None:
+        """Take in what was done and stood; note what is never learnt from."""
+        entries = {entry.demonstration.id: entry for entry in (*found.entries, *found.touched)}
+        for verdict in found.verdicts:
+            if verdict.kind in ("success", "teacher", "no"):
+                entry = entries.get(f"{verdict.kind}:{verdict.episode}")
+                self._settle(verdict.episode, entry, (), verdict.kind)
+
+    def chosen(self, found: Harvest) -> list[tuple[Episode, bool]]:
+        """Which requests to ask about, and whether the lot fell on them."""
+        reasons = {verdict.episode: verdict.reason for verdict in found.verdicts}
+        chosen = [(episode, True) for episode in found.settled if self._is_drawn(episode)]
+        for episode in found.questions:
+            plan, drawn = episode.plan, self._is_drawn(episode)
+            went_wrong = plan is None or reasons[episode.id] != harvesting.ONLY_READ
+            if went_wrong or drawn or (plan is not None and not self._is_sure(plan)):
+                chosen.append((episode, drawn))
+        return chosen
+
+    def _is_drawn(self, episode: Episode) -> bool:
+        key = f"{episode.request.now.isoformat()} {episode.request.text}"
+        return is_drawn(key, self._options.compared_share)
+
+    def ask(self, teacher: Teacher, episode: Episode, drawn: bool) -> None:
+        """Put one request to the teacher and settle it."""
+        state = self._state
+        proposed = [episode.plan] if episode.plan is not None else []
+        if self._planner is not None:
+            try:
+                answer = self._planner.plan(episode.request, self._context, state.tools)
+            except PlannerError:
+                pass  # it has no word on this one
+            else:
+                proposed += [answer] if isinstance(answer, Plan) else []
+        label = _answer(teacher, episode, state.tools)
+        if isinstance(label, Refusal) and label.kind != "out_of_scope" and not label.planner:
+            self.unasked = label.reason  # nobody was asked: the rest waits for another time
+            return
+        self.n_asked += 1
+        if isinstance(label, Refusal) and label.kind != "out_of_scope":
+            self._settle(episode.id, None, (), harvesting.UNANSWERED)
+            return
+        self.n_answered += 1
+        by = label.planner or teacher.name
+        entry = None
+        if isinstance(label, Plan) and not label.unserved:
+            entry = entry_from(
+                episode.request,
+                label,
+                by,
+                id=f"teacher:{episode.id}",
+                source="teacher",
+                episode=episode.id,
+                tools=state.tools,
+            )
+        compared = [self._compared(plan, by, label, episode, drawn) for plan in proposed]
+        self.n_compared += len(compared)
+        self.n_agreed += sum(one.is_right for one in compared)
+        self._settle(episode.id, entry, compared, "asked")
+
+    def _compared(self, plan: Plan, by: str, label: Plan | Refusal, episode: Episode, drawn: bool) -> Comparison:
+        share = max(self._options.compared_share, 1e-6) if self._is_sure(plan) else 1.0
+        return comparison(
+            episode.request, plan, by, label, self._state.tools, share=share, is_drawn=drawn, episode=episode.id
+        )
+
+    def _is_sure(self, plan: Plan) -> bool:
+        if plan.planner not in self._thresholds:
+            learnt = learn_threshold(Agreements(self._state.store).outcomes(plan.planner), self._options.costs)
+            self._thresholds[plan.planner] = None if learnt is None else learnt.value
+        return is_sure(plan, self._thresholds[plan.planner], self._options.confident)
+
+    def _settle(
+        self, episode: str, entry: Entry | None, compared: tuple[Comparison, ...] | list[Comparison], outcome: str
+    ) -> None:
+        """Everything about one request in one transaction."""
+        strange = why_touched(entry, self._state.tools) if entry is not None else ""
+        if entry is not None and not strange and why_not(entry, self._state.tools):
+            entry = None
+        with self._state.store.transaction() as cursor:
+            if entry is not None:
+                rows.hold(cursor, [entry], "quarantined" if strange else "waiting", strange)
+            for one in compared:
+                note_agreement(cursor, one)
+            harvesting.note(cursor, episode, outcome)
+
+
+def _answer(teacher: Teacher, episode: Episode, tools: Mapping[str, ToolSpec]) -> Plan | Refusal:
+    """The teacher's; one that breaks was not asked."""
+    try:
+        for label in teacher.label([episode.request], tools):
+            return label
+    except PlannerError as error:
+        return Refusal("unreadable", str(error))
+    return Refusal("unreadable", f"the teacher {teacher.name!r} gave no answer at all")

@@ -1,0 +1,79 @@
+"""The owner's corrections: they count from the next request on, for recall and for the student.
+
+A correction replaces what was learnt from the same request before. Covered: plans that cannot be run, requests that
+hold secrets, a process killed in the middle (the correction counts or does not). Not covered: taking back what the
+wrong plan did; `hearth undo` does that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from hearth.errors import RequestError
+from hearth.formats.plan_validation import check_plan
+from hearth.learning import demonstration_store as rows
+from hearth.learning.demonstration_store import Entry, why_not
+from hearth.learning.learned_state import State
+from hearth.learning.teaching import harvest
+from hearth.learning.teaching.harvest import secret_in
+from hearth.learning.teaching.teacher import entry_from, words_of
+from hearth.planning.deferral.agreement_log import comparison
+from hearth.planning.deferral.agreement_log import note as note_agreement
+from hearth.planning.retrieval.recall_planner import RecallPlanner
+from hearth.types import Episode, Plan, Refusal, ToolSpec
+
+OWNER = "owner"
+
+
+def correct(
+    state: State, recall: RecallPlanner, episode: Episode, plan: Plan | None, tools: Mapping[str, ToolSpec]
+) -> Entry:
+    """Teach what should have been planned for a finished request.
+
+    Args:
+        plan: None when nothing should have been done.
+    Returns:
+        The demonstration.
+    Raises:
+        PlanError: The plan cannot be run; nothing was learnt.
+        RequestError: It may not be learnt from; nothing was learnt.
+        StoreError: Nothing was learnt.
+    """
+    steps = check_plan(plan, tools) if plan is not None else Plan(())
+    entry = entry_from(
+        episode.request, replace(steps, unserved=()), OWNER,
+        id=f"{OWNER}:{episode.id}", source=OWNER, episode=episode.id, tools=tools,
+    )  # fmt: skip
+    if secret := secret_in(episode.request.text):
+        raise RequestError(f"the request of {episode.id!r} holds what looks like {secret}; nothing was learnt from it")
+    if plan is not None and (fault := why_not(entry, tools)):
+        raise RequestError(f"{fault}; nothing was learnt")
+    former = _former(state, episode, entry.id)
+    student = state.student  # made before anything is written: what is written then is taught below
+    with state.store.transaction() as cursor:
+        rows.take_out(cursor, former, "replaced", f"the owner corrected {episode.id}")
+        cursor.execute("UPDATE set_aside SET why='replaced' WHERE why='waiting' AND episode=?", (episode.id,))
+        rows.keep(cursor, [entry], None)
+        harvest.note(cursor, episode.id, "corrected")
+        if episode.plan is not None:
+            answer = steps if plan is not None else Refusal("out_of_scope", "nothing should have been done")
+            note_agreement(cursor, comparison(episode.request, episode.plan, OWNER, answer, tools, episode=episode.id))
+    recall.remove(*former)
+    recall.add([entry.demonstration])
+    student.remove(*former, entry.id)
+    if plan is not None:
+        student.learn([entry.demonstration])
+    return entry
+
+
+def _former(state: State, episode: Episode, own: str) -> list[str]:
+    """What was learnt from this request, or for the very same words, by anyone but the owner and those who shipped
+    Hearth."""
+    words = words_of(episode.request.text)
+    found = []
+    for row in state.store.query("SELECT id, request, episode, source FROM demonstration WHERE id <> ?", (own,)):
+        is_same = row["episode"] == episode.id or words_of(row["request"]) == words
+        if is_same and row["source"] not in ("shipped", OWNER):
+            found.append(row["id"])
+    return found

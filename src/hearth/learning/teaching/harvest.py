@@ -1,0 +1,279 @@
+"""Which finished requests become demonstrations: only what stood, and nothing that a stranger's text had a hand in.
+
+A request is learnt from when the owner corrected it, or when its plan changed or sent something, ended well, was not
+taken back and was not asked again otherwise for a while. What only reads proves nothing: nobody objects to a wrong
+answer that goes unnoticed; for such requests a teacher is asked.
+
+Covered: refusals, denials, failures, repairs, parts left out, undone and corrected episodes, recipients that come from
+a message or a page, words that look like passwords, keys, card or account numbers. Not covered: secrets in no form
+known here, and plans the owner let pass although they were wrong.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import math
+import re
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from hearth.errors import PlanError
+from hearth.formats.plan_json import plan_to_json
+from hearth.guard.flow.labels import origins, predict
+from hearth.guard.flow.spotlighting import INJECTION
+from hearth.learning.demonstration_store import Entry
+from hearth.learning.teaching.teacher import entry_from, words_of
+from hearth.storage.database import Store
+from hearth.storage.trace import CallRecord, Trace
+from hearth.types import UNTRUSTED_SOURCES, Episode, Label, Plan, ToolSpec
+
+ONLY_READ = "it only read something"
+UNANSWERED = "unanswered"
+"""The outcome of a question to which the teacher gave no usable answer."""
+_N_ATTEMPTS = 3
+N_LOOKED_THROUGH = 1000
+"""Newest episodes that are considered; older ones had their chance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is to become of one finished request."""
+
+    episode: str
+    kind: Literal["success", "teacher", "waiting", "question", "no"]
+    """`success`: learn its plan. `teacher`: the same, a model planned it. `waiting`: it must stand a while longer.
+    `question`: a teacher could say what would have been right. `no`: never."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Harvest:
+    """What the newest episodes give."""
+
+    entries: tuple[Entry, ...]
+    """To be learnt."""
+    settled: tuple[Episode, ...]
+    """Those the entries come from."""
+    questions: tuple[Episode, ...]
+    """To be put to a teacher, oldest first."""
+    touched: tuple[Entry, ...]
+    """What was done with a stranger's text in a place that matters: to be quarantined."""
+    verdicts: tuple[Verdict, ...]
+    """On every episode that was not looked at before, oldest first."""
+
+    def counts(self) -> dict[str, int]:
+        """How many were judged how."""
+        return dict(Counter(verdict.kind for verdict in self.verdicts))
+
+
+def harvest(
+    store: Store, tools: Mapping[str, ToolSpec], now: dt.datetime, settled_after: dt.timedelta = dt.timedelta(days=1)
+) -> Harvest:
+    """Judge the finished requests that were not judged for good before. Writes nothing: see `note`.
+
+    Args:
+        now: With time zone.
+        settled_after: How long what was done must stand.
+    """
+    trace = Trace(store)
+    episodes = trace.episodes(N_LOOKED_THROUGH)[::-1]
+    judged = {row[0] for row in store.query("SELECT episode FROM looked_at WHERE outcome NOT LIKE 'unanswered%'")}
+    corrected = {row[0] for row in store.query("SELECT episode FROM demonstration WHERE source = 'owner'")}
+    corrected |= {row[0] for row in store.query("SELECT episode FROM set_aside WHERE source = 'owner'")}
+    entries, settled, questions, touched, verdicts = [], [], [], [], []
+    for place, episode in enumerate(episodes):
+        if episode.id in judged:
+            continue
+        if episode.id in corrected:
+            verdict = Verdict(episode.id, "no", "the owner corrected it")
+        else:
+            verdict = judge(episode, trace.calls(episode.id), tools, now, settled_after, episodes[place + 1 :])
+        verdicts.append(verdict)
+        if verdict.kind == "no" and episode.plan is not None and (sources := _strange_sources(episode, tools)):
+            entry = entry_from(
+                episode.request, episode.plan, "success",
+                id=f"no:{episode.id}", source="success", episode=episode.id, tools=tools,
+            )  # fmt: skip
+            touched.append(replace(entry, label=Label(entry.label.sources | sources, frozenset())))
+        if verdict.kind == "question":
+            questions.append(episode)
+        elif verdict.kind in ("success", "teacher"):
+            assert episode.plan is not None
+            settled.append(episode)
+            by = episode.plan.planner if verdict.kind == "teacher" else "success"
+            entries.append(
+                entry_from(
+                    episode.request,
+                    episode.plan,
+                    by,
+                    id=f"{verdict.kind}:{episode.id}",
+                    source=verdict.kind,
+                    episode=episode.id,
+                    tools=tools,
+                )
+            )
+    return Harvest(tuple(entries), tuple(settled), tuple(questions), tuple(touched), tuple(verdicts))
+
+
+def judge(
+    episode: Episode,
+    calls: Sequence[CallRecord],
+    tools: Mapping[str, ToolSpec],
+    now: dt.datetime,
+    settled_after: dt.timedelta,
+    later: Iterable[Episode] = (),
+) -> Verdict:
+    """What is to become of one finished request that the owner did not correct."""
+
+    def verdict(kind: Literal["success", "teacher", "waiting", "question", "no"], reason: str) -> Verdict:
+        return Verdict(episode.id, kind, reason)
+
+    plan, refusal = episode.plan, episode.refusal
+    if refusal is not None and refusal.kind == "unreadable":
+        return verdict("no", "it could not be read")
+    if secret := secret_in(_said(episode)):
+        return verdict("no", f"it holds what looks like {secret}")
+    if episode.ruling is not None and episode.ruling.verdict != "allow":
+        return verdict("no", "it was not allowed")
+    if plan is None:
+        return verdict("question", "it was not planned")
+    if fault := _strange(plan, tools) or _suspected(episode, tools):
+        return verdict("no", fault)
+    if episode.rounds or any(step.replaces is not None for step in plan.steps):
+        return verdict("question", "it was mended after a step had failed")
+    if any(call.is_undone for call in calls):
+        return verdict("question", "it was taken back")
+    if plan.unserved:
+        return verdict("question", "a part of it was not served")
+    if episode.answer.status != "done" or any(result.status != "done" for result in episode.results):
+        return verdict("question", "it did not end well")
+    if all(tools[step.tool].effect == "none" for step in plan.steps):
+        return verdict("question", ONLY_READ)
+    again = next((e for e in later if words_of(e.request.text) == words_of(episode.request.text)), None)
+    if again is not None and again.plan is not None and _nodes(again.plan) != _nodes(plan):
+        return verdict("question", "it was asked again and planned otherwise")
+    if now - episode.request.now < settled_after:
+        return verdict("waiting", "it may still be taken back or corrected")
+    is_taught = plan.planner.startswith(("language:", "compact:", "cloud:"))
+    return verdict("teacher" if is_taught else "success", "it was done and stood")
+
+
+def _strange(plan: Plan, tools: Mapping[str, ToolSpec]) -> str:
+    """Why a plan cannot be trusted as the owner's wish: a recipient that strangers name, a tool that is gone."""
+    try:
+        labels = predict(plan, tools)
+    except PlanError as error:
+        return f"its plan no longer fits the tools: {error}"
+    for index, (step, label) in enumerate(zip(plan.steps, labels)):
+        for name, of_argument in label.arguments.items():
+            parameter = tools[step.tool].parameter(name)
+            if parameter is not None and parameter.is_sink and of_argument.sources & UNTRUSTED_SOURCES:
+                by = ", ".join(origins(plan, index, name, tools))
+                return f"who gets what was taken from a stranger's text: {by}"
+    return ""
+
+
+def _suspected(episode: Episode, tools: Mapping[str, ToolSpec]) -> str:
+    """Whether something that reads like an instruction went into what was changed or sent."""
+    assert episode.plan is not None
+    for result in episode.results:
+        spec = tools.get(episode.plan.steps[result.step].tool)
+        if INJECTION in result.label.sources and spec is not None and spec.effect != "none":
+            return f"text that reads like an instruction went into {spec.name}"
+    return ""
+
+
+def _strange_sources(episode: Episode, tools: Mapping[str, ToolSpec]) -> frozenset[str]:
+    """The strangers who had a hand in a plan that can still be made; none when that is not what is wrong with it."""
+    assert episode.plan is not None
+    if _suspected(episode, tools):
+        return frozenset({INJECTION})
+    try:
+        labels = predict(episode.plan, tools)
+    except PlanError:
+        return frozenset()
+    found: set[str] = set()
+    for step, label in zip(episode.plan.steps, labels):
+        for name, of_argument in label.arguments.items():
+            parameter = tools[step.tool].parameter(name)
+            if parameter is not None and parameter.is_sink:
+                found |= of_argument.sources & UNTRUSTED_SOURCES
+    return frozenset(found)
+
+
+def note(cursor: sqlite3.Cursor, episode: str, outcome: str) -> None:
+    """Remember that a request need not be looked at again; after `unanswered` it is, a few times."""
+    at = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
+    if outcome == UNANSWERED:
+        rows = cursor.execute("SELECT outcome FROM looked_at WHERE episode = ?", (episode,)).fetchall()
+        n = int(rows[0][0].rpartition(" ")[2]) + 1 if rows and rows[0][0].startswith(UNANSWERED) else 1
+        outcome = f"{UNANSWERED} {n}" if n < _N_ATTEMPTS else "no"
+    cursor.execute("INSERT OR REPLACE INTO looked_at (episode, outcome, at) VALUES (?, ?, ?)", (episode, outcome, at))
+
+
+def _nodes(plan: Plan) -> object:
+    return plan_to_json(plan)["task_nodes"]
+
+
+def _said(episode: Episode) -> str:
+    plan = json.dumps(plan_to_json(episode.plan), ensure_ascii=False) if episode.plan else ""
+    return f"{episode.request.text}\n{plan}"
+
+
+# ── Secrets ───────────────────────────────────────────────────────────────────────────────────────────────
+
+_NAMED = re.compile(
+    r"(?i)\b(?:pass ?words?|pass ?phrase|passwort|passcode|pin(?: code| number)?|tan|secret|api[ _-]?keys?|"
+    r"access[ _-]?keys?|(?:access |auth |bearer )?tokens?|cvv|cvc|security code)\b\W{0,3}(?:is|was|=|:|to|ist)?\W{0,3}"
+    r"(?=\S*\d|\S*[!@#$%^&*_~+=]\S)\S{3,}"
+)
+_KEYS = re.compile(
+    r"-----BEGIN [A-Z ]*PRIVATE KEY|\beyJ[\w-]{8,}\.[\w-]{8,}\.|\bAKIA[0-9A-Z]{12,}|"
+    r"\b(?:sk|pk|ghp|gho|xox[abp])[-_][\w-]{12,}"
+)
+_CARD = re.compile(r"(?<!\d)\d(?:[ -]?\d){12,18}(?!\d)")
+_IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]){11,30}\b")
+_WORD = re.compile(r"[A-Za-z0-9+/_=-]{20,}")
+
+
+def secret_in(text: str) -> str:
+    """What kind of secret a text seems to hold; empty when none."""
+    if _NAMED.search(text):
+        return "a password or code"
+    if _KEYS.search(text):
+        return "a key"
+    if any(_is_card(match[0]) for match in _CARD.finditer(text)):
+        return "the number of a card"
+    if any(_is_iban(match[0]) for match in _IBAN.finditer(text)):
+        return "the number of an account"
+    if any(_is_random(match[0]) for match in _WORD.finditer(text)):
+        return "a key"
+    return ""
+
+
+def _is_card(text: str) -> bool:
+    """Luhn's check (ISO/IEC 7812-1, annex B)."""
+    digits = [int(c) for c in text if c.isdigit()]
+    doubled = [d * 2 - 9 * (d > 4) if k % 2 else d for k, d in enumerate(reversed(digits))]
+    return sum(doubled) % 10 == 0 and len(set(digits)) > 1
+
+
+def _is_iban(text: str) -> bool:
+    """ISO 13616: the rest modulo 97 is 1."""
+    plain = text.replace(" ", "")
+    if not 15 <= len(plain) <= 34:
+        return False
+    moved = plain[4:] + plain[:4]
+    return int("".join(str(int(c, 36)) for c in moved)) % 97 == 1
+
+
+def _is_random(word: str) -> bool:
+    """Letters of both cases and digits, as evenly mixed as no word is."""
+    kinds = (any(c.islower() for c in word), any(c.isupper() for c in word), any(c.isdigit() for c in word))
+    counts = Counter(word)
+    bits = -sum(n / len(word) * math.log2(n / len(word)) for n in counts.values())
+    return all(kinds) and bits > 3.8

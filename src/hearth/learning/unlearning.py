@@ -1,0 +1,565 @@
+"""Forgetting for good: what is forgotten leaves the weights, the memory, every version and the files' bytes.
+
+`find` says what would go, `forget` does it: in one commit the demonstrations leave what counts and what is set aside,
+every version that held them, their scores and tasks, the record of the requests they came from; the current version
+gets files solved anew without them, equal to the last bit to those of a student that never saw them; a trained tier two
+that saw them is dropped until the next learning, and so are adapters of language students, first of all. Questions that
+wait for the cloud go with anything that is forgotten: their words may be its words, masked. Then the
+database is written anew, so that no free page holds a word of it, and the folder's files are searched for what should
+be gone. The receipt repeats nothing of it.
+
+A process killed in the middle leaves all of it or none; what the commit left to do is done when the state is next
+opened. Not covered: the owner's own files (`owner/`), copies made by others (backups, file system snapshots, worn
+cells of a flash disk), and what has left the device: the ledger forgets the bytes, not that they left.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import json
+import re
+import secrets
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from hearth.edge import outbox
+from hearth.errors import NotFound
+from hearth.guard.egress.ledger import Ledger
+from hearth.learning.demonstration_store import Buffer, Entry, entry_of
+from hearth.learning.learned_state import Described, Progress, State, silent
+from hearth.learning.tasks import Task, without
+from hearth.memory import forgetting as memories
+from hearth.memory.blobs import FOLDER as BLOBS
+from hearth.memory.blobs import Blobs
+from hearth.memory.facts.fact_store import FactStore
+from hearth.memory.forgetting import Attached, Wanted
+from hearth.memory.retention import SUMMARY
+from hearth.models.llm.from_settings import ADAPTERS
+from hearth.protocols import Encoder
+from hearth.storage.database import Store
+from hearth.storage.trace import N_MAX_STEPS
+from hearth.storage.workspace import Folder
+from hearth_video.footage import footage_retention
+from hearth_video.footage.footage_retention import Meant
+
+_FEWEST_CHARACTERS = 8
+"""Texts shorter than this are not searched for in the files: they would be found by chance."""
+_CHUNK_BYTES = 1 << 22
+_NEVER = dt.timedelta(days=36_500)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What would be forgotten."""
+
+    demonstrations: tuple[Entry, ...] = ()
+    events: tuple[tuple[str, str], ...] = ()
+    """Id and text of memories."""
+    episodes: tuple[tuple[str, str], ...] = ()
+    """Id and request of what was asked."""
+    n_agreements: int = 0
+    """Comparisons with a teacher that hold it."""
+    sent: tuple[int, ...] = ()
+    """Entries of the ledger whose bytes match, beside those of the requests."""
+    with_record: bool = True
+    """Whether the record of what was asked goes, too, and with it the bytes the ledger keeps."""
+    attached: Attached = field(default_factory=Attached)
+    """Facts, sentences of summaries and things kept that go with the memories."""
+    footage: Meant = field(default_factory=Meant)
+    """What was seen in recordings."""
+    questions: tuple[tuple[str, str], ...] = ()
+    """Id and words of questions that wait for the cloud, or for its answer to be taken: of those that match, and of
+    all where anything else goes, as their words may be its words. They can be asked again."""
+
+    @property
+    def is_empty(self) -> bool:
+        found = (self.demonstrations, self.events, self.episodes, self.n_agreements, self.sent, self.questions)
+        return self.footage.is_empty and not any((*found, self.attached.lines, self.attached.facts))
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What was done, without a word of what was forgotten."""
+
+    at: str
+    n_demonstrations: int
+    n_events: int
+    n_episodes: int
+    n_agreements: int
+    versions_rewritten: tuple[int, ...]
+    """Versions that had held some of it."""
+    adapters_dropped: int
+    """Trained second tiers, and adapters of language students, that had seen some of it."""
+    skills_removed: int
+    weights_before: str
+    """SHA-256 of the current version's file; empty without one."""
+    weights_after: str
+    held_before: str
+    """SHA-256 over the digests of all demonstrations held."""
+    held_after: str
+    n_held: int
+    rebuilt: tuple[str, ...]
+    searched: int = 0
+    """Files searched afterwards for the texts."""
+    found_in: tuple[str, ...] = ()
+    """Files that still hold some of it: copies Hearth does not write, to be removed by hand."""
+    disclosures: int = 0
+    """Messages that left this device and hold some of it: their record is kept, as asked."""
+    n_erased: int = 0
+    """Messages that left this device and held some of it: their bytes are erased; that they left, when and to whom
+    stays in the ledger."""
+    n_facts: int = 0
+    n_lines: int = 0
+    """Sentences taken out of summaries."""
+    n_blobs: int = 0
+    n_sightings: int = 0
+    """Who was seen in recordings: places, faces, small pictures, activities. The recordings stay."""
+    n_said: int = 0
+    """Sentences understood in recordings."""
+    n_questions: int = 0
+    """That waited for the cloud."""
+
+
+# ── Finding ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def find(
+    store: Store,
+    *,
+    demonstrations: Sequence[str] = (),
+    events: Sequence[str] = (),
+    matching: str = "",
+    source: str = "",
+    episode: str = "",
+    with_record: bool = True,
+    wanted: Wanted | None = None,
+    encoder: Encoder | None = None,
+) -> Found:
+    """What these words name; several conditions are joined by or.
+
+    Args:
+        demonstrations, events: Ids; `fact:7` is a fact with all it replaced.
+        matching: Text in a request, a plan, a memory or the record, whatever its case.
+        source: Of demonstrations (`teacher`, `owner`, …).
+        episode: What was learnt and remembered from this request.
+        wanted: Memories by person, period or topic, with the requests that some of them are.
+        encoder: Finds memories by what a topic means, too.
+        with_record: Also the recorded requests that demonstrations came from, or that match.
+    Raises:
+        NotFound: An id that is nowhere; nothing was changed.
+    """
+    buffer = Buffer(store)
+    facts = {fact.id for id in events if _IS_FACT.fullmatch(id) for fact in FactStore(store).history(int(id[5:]))}
+    events = [id for id in events if _IS_FACT.fullmatch(id) is None]
+    ids = dict.fromkeys(demonstrations)
+    if matching:
+        ids.update(dict.fromkeys(buffer.find(matching=matching)))
+    if source:
+        ids.update(dict.fromkeys(buffer.find(source=source)))
+    if episode:
+        ids.update(dict.fromkeys(buffer.find(episode=episode)))
+    held = [entry for id in ids for entry in _held(store, id)]
+    for id in demonstrations:
+        if all(entry.id != id for entry in held):
+            raise NotFound(f"no demonstration {id!r}; it may have been forgotten already")
+    meant, lines = memories.events_meant(store, encoder, wanted) if wanted is not None else (set(), set())
+    if matching:
+        lines |= memories.events_meant(store, None, Wanted(topic=matching))[1]
+    asked = ({episode} - {""}) | meant
+    held += [
+        e for id in dict.fromkeys(i for m in sorted(meant) for i in buffer.find(episode=m)) for e in _held(store, id)
+    ]
+    if with_record:
+        asked |= {entry.episode for entry in held} - {""}
+    episodes = _episodes(store, asked, matching if with_record else "")
+    if episode and not episodes and not held:
+        raise NotFound(f"no episode {episode!r}; `hearth history` lists the ones there are")
+    found = _events(store, {*events, *meant, *(id for id, _ in episodes)}, matching)
+    footage = footage_retention.meant(store, {id for id, _ in found}, wanted, matching)
+    found = _events(store, {id for id, _ in found} | set(footage.events), "") if footage.sightings else found
+    for id in events:
+        if all(id != known for known, _ in found):
+            raise NotFound(f"no event {id!r} in memory; it may have been forgotten already")
+    n_agreements = len(
+        _agreements(store, {id for id, _ in episodes}, {e.demonstration.request for e in held}, matching)
+    )
+    sent = Ledger(store).holding(_as_sent([matching]), any_case=True) if matching and with_record else ()
+    asked_for = tuple(episodes) if with_record else ()
+    facts |= memories.facts_meant(store, wanted, matching) if wanted is not None or matching else set()
+    goes_with = memories.attached(store, {id for id, _ in found}, lines, facts)
+    held = list({(entry.id, entry.digest): entry for entry in held}.values())
+    whole = Found(tuple(held), tuple(found), asked_for, n_agreements, sent, with_record, goes_with, footage)
+    waiting = outbox.questions(store)
+    if whole.is_empty:
+        waiting = tuple((id, text) for id, text in waiting if matching and _has([text], matching))
+    return replace(whole, questions=waiting)
+
+
+def _held(store: Store, id: str) -> list[Entry]:
+    """The demonstration as it counts and as it is set aside."""
+    found = []
+    for table in ("demonstration", "set_aside"):
+        found += [entry_of(row) for row in store.query(f"SELECT * FROM {table} WHERE id=?", (id,))]  # noqa: S608 - one of two names
+    return found
+
+
+_IS_FACT = re.compile(r"fact:\d{1,18}")
+_FINISHED = "SELECT number, id, request, plan_json, answer_json, refusal_json FROM episode WHERE status='finished'"
+"""One that was cut off is still to be carried on, and is not touched."""
+
+
+def _episodes(store: Store, ids: set[str], matching: str) -> list[tuple[str, str]]:
+    found = {}
+    for row in store.query(_FINISHED):
+        texts = [_said(row[name]) for name in ("request", "plan_json", "answer_json", "refusal_json")]
+        if row["id"] in ids or (matching and (_has(texts, matching) or _steps_hold(store, row["number"], matching))):
+            found[row["id"]] = texts[0]
+    return sorted(found.items())
+
+
+def _steps_hold(store: Store, number: int, text: str) -> bool:
+    first = number * N_MAX_STEPS
+    steps = store.query(
+        "SELECT arguments_json, value_json, error FROM step WHERE place BETWEEN ? AND ?",
+        (first, first + N_MAX_STEPS - 1),
+    )
+    return any(_has([_said(part) for part in row], text) for row in steps)
+
+
+def _events(store: Store, ids: set[str], matching: str) -> list[tuple[str, str]]:
+    rows = store.query("SELECT id, text, kind FROM event ORDER BY number")
+    return [
+        (row["id"], row["text"])
+        for row in rows
+        if row["id"] in ids or (matching and row["kind"] != SUMMARY and _has([row["text"]], matching))
+    ]
+
+
+def _agreements(store: Store, episodes: set[str], requests: set[str], matching: str) -> list[int]:
+    found = []
+    for row in store.query("SELECT number, episode, request, plan_json, teacher_json FROM agreement"):
+        texts = [_said(row[name]) for name in ("request", "plan_json", "teacher_json")]
+        if row["episode"] in episodes or row["request"] in requests or (matching and _has(texts, matching)):
+            found.append(int(row["number"]))
+    return found
+
+
+def _said(value: Any) -> str:
+    """A column's text as a person reads it: JSON's escapes undone."""
+    if isinstance(value, bytes):
+        return value.decode(errors="surrogatepass")
+    text = value or ""
+    return text.encode().decode("unicode_escape", errors="replace") if "\\u" in text and text.isascii() else text
+
+
+def _has(texts: Iterable[str], wanted: str) -> bool:
+    return any(wanted.casefold() in text.casefold() for text in texts)
+
+
+# ── Forgetting ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def forget(state: State, found: Found, progress: Progress = silent) -> Receipt:
+    """Remove what was found, for good.
+
+    Returns:
+        The receipt, also written to `receipts/` in the folder.
+    Raises:
+        StoreError: Nothing was forgotten, unless the message says that the erasing is to be finished: then the next
+            opening does it.
+    """
+    texts = _needles(found)
+    gone = frozenset(entry.id for entry in found.demonstrations)
+    before = _hashes(state)
+    made = _without(state, gone, progress)
+    n_language = _language_adapters_without(state.folder, gone)
+    ledger = Ledger(state.store)
+    sent = _sent(ledger, found, texts)
+    if found.footage != Meant():
+        footage_retention.remove_pictures(state.folder)  # they are drawn again when asked for
+    with state.store.transaction() as cursor:
+        receipt = _removed(state, cursor, found, gone, made, before, n_language)
+        n_erased = ledger.erase(cursor, sent, "forgotten by the owner")
+        cursor.execute("INSERT OR REPLACE INTO meta (name, value) VALUES ('erase', '1')")
+    if n_erased:
+        ledger.seal()
+        receipt = replace(receipt, n_erased=n_erased)
+    state.refresh()
+    if found.episodes and (state.folder / "owner").is_dir():
+        Folder(state.folder / "owner", state.store).prune(_NEVER)  # large before-images that nothing refers to any more
+    if (state.folder / BLOBS).is_dir():
+        Blobs(state.store).sweep()
+    state.erase()
+    searched, left = _search(state.folder, texts, _said_by_nothing_held(state.store, texts))
+    receipt = _completed(state, receipt, searched, left, texts)
+    _write_receipt(state.folder, receipt)
+    return receipt
+
+
+def _sent(ledger: Ledger, found: Found, texts: Sequence[bytes]) -> tuple[int, ...]:
+    """The ledger's entries whose bytes hold any of it, or were sent for a request that goes."""
+    if not found.with_record:
+        return ()
+    of_episodes = [entry.number for id, _ in found.episodes for entry in ledger.entries(episode=id)]
+    return (*of_episodes, *found.sent, *ledger.holding(texts))
+
+
+def _hashes(state: State) -> tuple[str, str, int]:
+    version = state.lineage.current()
+    path = state.folder / "learned" / (version.folder if version else "") / "student.npz"
+    weights = hashlib.sha256(path.read_bytes()).hexdigest() if version and version.folder and path.exists() else ""
+    held = state.buffer.ids()
+    digests = hashlib.sha256("\n".join(sorted(held.values())).encode()).hexdigest()
+    return weights, digests, len(held)
+
+
+def _without(state: State, gone: frozenset[str], progress: Progress) -> tuple[str, Described] | None:
+    """Write the current version's files without `gone`, under a fresh name; None when none of it was learnt."""
+    version = state.lineage.current()
+    if version is None or not gone & state.lineage.members(version.number).keys():
+        return None
+    keeps_adapter = version.adapter not in _adapters_that_saw(state, gone)
+    return state.write_without(gone, progress, keeps_adapter=keeps_adapter)
+
+
+def _language_adapters_without(folder: Path, gone: frozenset[str]) -> int:
+    """Remove adapters of a local language model that learnt any of it; before the commit, as they must never stay."""
+    adapters = folder / ADAPTERS
+    if not gone or not adapters.is_dir():
+        return 0
+    from hearth.learning.llm.adapter_versions import Adapters  # for homes that teach a local model
+
+    return len(Adapters(adapters).forget(gone))
+
+
+def _removed(
+    state: State,
+    cursor: sqlite3.Cursor,
+    found: Found,
+    gone: frozenset[str],
+    made: tuple[str, Described] | None,
+    before: tuple[str, str, int],
+    n_language: int,
+) -> Receipt:
+    """All of it leaves the database; inside the one transaction."""
+    adapters = _adapters_that_saw(state, gone)
+    versions = _rewrite_versions(cursor, gone)
+    current = state.lineage.current()
+    if made is not None and current is not None:
+        state.lineage.make_current(cursor, current.number, made[0])
+        _describe_anew(cursor, current.number, made[1], len(state.lineage.members(current.number)))
+    for name in adapters:
+        cursor.execute("UPDATE version SET adapter='' WHERE adapter=?", (name,))
+    for id in gone:
+        cursor.execute("DELETE FROM demonstration WHERE id=?", (id,))
+        cursor.execute("DELETE FROM set_aside WHERE id=?", (id,))
+    requests = {entry.demonstration.request for entry in found.demonstrations}
+    episodes = {id for id, _ in found.episodes}
+    numbers = set(_agreements(state.store, episodes, requests, ""))
+    cursor.executemany("DELETE FROM agreement WHERE number=?", [(number,) for number in numbers])
+    for id, _ in found.episodes:
+        _remove_episode(cursor, id)
+    memories.remove(cursor, state.store, [id for id, _ in found.events], found.attached)
+    footage_retention.remove(cursor, found.footage)
+    outbox.forget_questions(cursor, [id for id, _ in found.questions])
+    if found.events or found.attached.lines:  # FTS5 only marks words as deleted until its segments are merged
+        cursor.execute("INSERT INTO event_words (event_words) VALUES ('optimize')")
+    n_skills = _remove_skills(cursor, gone)
+    rebuilt = []
+    if made is not None:
+        rebuilt.append("the weights of the current version, solved anew")
+    if gone:
+        rebuilt.append("the episodic memory and its index")
+    if found.events:
+        rebuilt.append("the search over memories")
+    rebuilt.append("the database file, written anew")
+    return Receipt(
+        at=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+        n_demonstrations=len(gone),
+        n_events=len(found.events),
+        n_episodes=len(found.episodes),
+        n_agreements=len(numbers),
+        versions_rewritten=tuple(versions),
+        adapters_dropped=len(adapters) + n_language,
+        skills_removed=n_skills,
+        weights_before=before[0],
+        weights_after="",
+        held_before=before[1],
+        held_after="",
+        n_held=before[2],
+        rebuilt=tuple(rebuilt),
+        n_facts=len(found.attached.facts),
+        n_lines=len(found.attached.lines),
+        n_blobs=len(found.attached.blobs),
+        n_sightings=len(found.footage.sightings),
+        n_said=len(found.footage.said),
+        n_questions=len(found.questions),
+    )
+
+
+def _adapters_that_saw(state: State, gone: frozenset[str]) -> set[str]:
+    """Trained tiers of versions that held any of it: what they keep of it cannot be taken out."""
+    return {
+        version.adapter
+        for version in state.lineage.versions()
+        if version.adapter and gone & state.lineage.members(version.number).keys()
+    }
+
+
+def _rewrite_versions(cursor: sqlite3.Cursor, gone: frozenset[str]) -> list[int]:
+    """Take `gone` out of every version: its members, samples, tasks, and what was measured with them."""
+    touched: set[int] = set()
+    for id in gone:
+        touched |= {row[0] for row in cursor.execute("SELECT version FROM version_change WHERE id=?", (id,))}
+        cursor.execute("DELETE FROM version_change WHERE id=?", (id,))
+    sequences = {}
+    for table in ("set_aside", "demonstration"):
+        for row in cursor.execute(f"SELECT * FROM {table}").fetchall():  # noqa: S608 - one of two names
+            if row["id"] not in gone:
+                sequences[row["id"]] = tuple(step.tool for step in entry_of(row).demonstration.plan.steps)
+    for row in cursor.execute("SELECT number, samples_json, tasks_json, record_json FROM version").fetchall():
+        samples = json.loads(row["samples_json"])
+        tasks = [Task.from_json(data) for data in json.loads(row["tasks_json"])]
+        if not (gone & samples.keys() or any(gone & set(task.members) for task in tasks) or row["number"] in touched):
+            continue
+        touched.add(row["number"])
+        scores = {id: score for id, score in samples.items() if id not in gone}
+        record = json.loads(row["record_json"])
+        for measured in ("gate", "frontier", "node_f1"):
+            record.pop(measured, None)
+        if scores:
+            record["node_f1"] = round(sum(scores.values()) / len(scores), 4)
+        record.update(n_judged=len(scores), rewritten=True)
+        kept = [task.to_json() for task in without(tasks, gone, sequences, scores)]
+        cursor.execute(
+            "UPDATE version SET samples_json=?, tasks_json=?, record_json=? WHERE number=?",
+            (json.dumps(scores), json.dumps(kept, ensure_ascii=False), json.dumps(record), row["number"]),
+        )
+    return sorted(touched)
+
+
+def _describe_anew(cursor: sqlite3.Cursor, number: int, made: Described, n: int) -> None:
+    """The current version, as it would have been described had it never seen what is forgotten."""
+    cursor.execute(
+        "UPDATE version SET samples_json=?, tasks_json=?, record_json=? WHERE number=?",
+        (
+            json.dumps({id: round(score, 6) for id, score in sorted(made.scores.items())}),
+            json.dumps([task.to_json() for task in made.tasks], ensure_ascii=False),
+            json.dumps({**made.record(n), "rewritten": True}),
+            number,
+        ),
+    )
+
+
+def _remove_episode(cursor: sqlite3.Cursor, id: str) -> None:
+    """The request, its plan, calls, results and answer; what it changed in files stays, and cannot be undone."""
+    row = cursor.execute("SELECT number FROM episode WHERE id=?", (id,)).fetchone()
+    if row is None:
+        return
+    first = row["number"] * N_MAX_STEPS
+    cursor.execute("DELETE FROM step WHERE place BETWEEN ? AND ?", (first, first + N_MAX_STEPS - 1))
+    cursor.execute("DELETE FROM journal WHERE key=? OR key LIKE ? || '-%'", (id, id))
+    cursor.execute("DELETE FROM episode WHERE id=?", (id,))
+    cursor.execute("DELETE FROM event WHERE id=?", (id,))
+    cursor.execute("DELETE FROM looked_at WHERE episode=?", (id,))
+    cursor.execute("DELETE FROM consent WHERE episode=?", (id,))
+    cursor.execute(
+        "DELETE FROM large_value WHERE hash NOT IN (SELECT value_hash FROM step WHERE value_hash IS NOT NULL)"
+    )
+
+
+def _remove_skills(cursor: sqlite3.Cursor, gone: frozenset[str]) -> int:
+    """Skills proposed from any of it, and those accepted whose demonstrations are among it."""
+    n = 0
+    for row in cursor.execute("SELECT number, evidence_json, demonstrations_json FROM skill").fetchall():
+        rests = {*json.loads(row["evidence_json"]).get("rests_on", ()), *json.loads(row["demonstrations_json"])}
+        if rests & gone:
+            cursor.execute("DELETE FROM skill WHERE number=?", (row["number"],))
+            n += 1
+    return n
+
+
+# ── Afterwards ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _needles(found: Found) -> list[bytes]:
+    """Texts that must be in no file any more, as they would be stored."""
+    texts = [entry.demonstration.request for entry in found.demonstrations]
+    texts += [text for _, text in (*found.events, *found.episodes)]
+    texts += found.attached.said
+    texts += [text for _, text in found.footage.said]
+    return _as_sent(text for text in texts if len(text.strip()) >= _FEWEST_CHARACTERS)
+
+
+def _as_sent(texts: Iterable[str]) -> list[bytes]:
+    """Texts as they stand in files and messages: as they are, and as JSON writes them."""
+    needles: dict[bytes, None] = {}
+    for text in texts:
+        needles[text.encode(errors="surrogatepass")] = None
+        needles[json.dumps(text)[1:-1].encode()] = None
+    return list(needles)
+
+
+def _said_by_nothing_held(store: Store, needles: Sequence[bytes]) -> list[bytes]:
+    """Those texts that are no part of what is still held: a longer request may go on saying the same words."""
+    rows = store.query(
+        "SELECT request FROM demonstration UNION ALL SELECT request FROM set_aside"
+        " UNION ALL SELECT request FROM episode UNION ALL SELECT text FROM event"
+        " UNION ALL SELECT text FROM summary_line UNION ALL SELECT subject || ' ' || relation || ' ' || value FROM fact"
+        " UNION ALL SELECT text FROM utterance"
+    )
+    held = "\n".join(row[0] for row in rows)
+    whole = held.encode(errors="surrogatepass"), json.dumps(held).encode()
+    return [needle for needle in needles if not any(needle in text for text in whole)]
+
+
+def _search(folder: Path, needles: Sequence[bytes], in_database: Sequence[bytes]) -> tuple[int, tuple[str, ...]]:
+    """How many files were searched, and those that hold any of the texts; the owner's own files are not looked at.
+
+    Args:
+        in_database: Texts that must not be in the database.
+    """
+    if not needles:
+        return 0, ()
+    n, left = 0, []
+    overlap = max(map(len, needles)) - 1
+    for path in sorted(folder.rglob("*")):
+        inside = path.relative_to(folder).parts
+        if inside[0] in ("owner", "tools") or not path.is_file() or path.is_symlink():
+            continue
+        n += 1
+        tail = b""
+        with path.open("rb") as file:
+            while chunk := file.read(_CHUNK_BYTES):
+                block = tail + chunk
+                wanted = in_database if inside[0].startswith("hearth.db") else needles
+                if any(needle in block for needle in wanted):
+                    left.append(str(path.relative_to(folder)))
+                    break
+                tail = block[-overlap:] if overlap else b""
+    return n, tuple(left)
+
+
+def _completed(
+    state: State, receipt: Receipt, searched: int, left: tuple[str, ...], needles: Sequence[bytes]
+) -> Receipt:
+    weights, held, n = _hashes(state)
+    n_out = len(Ledger(state.store).holding(needles))
+    if n_out:
+        left = tuple(name for name in left if name != "hearth.db")
+    data = asdict(receipt)
+    data.update(weights_after=weights, held_after=held, n_held=n, searched=searched, found_in=left, disclosures=n_out)
+    return Receipt(**data)
+
+
+def _write_receipt(folder: Path, receipt: Receipt) -> Path:
+    path = folder / "receipts" / f"forgotten-{receipt.at.replace(':', '')}-{secrets.token_hex(2)}.json"
+    path.parent.mkdir(exist_ok=True)
+    temporary = path.with_suffix(".tmp")
+    temporary.write_text(json.dumps(asdict(receipt), indent=2) + "\n")
+    temporary.replace(path)
+    return path

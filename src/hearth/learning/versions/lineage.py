@@ -1,0 +1,194 @@
+"""Versions of what was learnt: which demonstrations, which parent, which scores, when and why.
+
+A version is the set of demonstrations it was made from. Because learning is exact, that set is all that is needed to
+have its weights back, to the last bit; only the current version has files. Each version notes what it added to and
+removed from its parent, so a long life costs a few dozen bytes a demonstration.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hearth.errors import NotFound
+from hearth.learning.tasks import Task
+from hearth.storage.database import Store
+from hearth.types import Plain
+
+_CURRENT = "learned_version"
+_LAST_NUMBER = 2**63 - 1
+"""That SQLite can hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One state of what was learnt."""
+
+    number: int
+    parent: int | None
+    at: dt.datetime
+    reason: str
+    """Why it was made, for a person."""
+    n_added: int
+    n_removed: int
+    folder: str = ""
+    """Of its files, below `learned/`; empty unless it is the current one."""
+    adapter: str = ""
+    """Fingerprint of tier two; empty without one."""
+    record: Mapping[str, Plain] = field(default_factory=dict)
+    """What was measured when it was made: `n`, `node_f1`, `cpu_s`, …"""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How two versions differ."""
+
+    a: Version
+    b: Version
+    added: tuple[str, ...]
+    """Ids that `b` knows and `a` does not."""
+    removed: tuple[str, ...]
+    changed: tuple[str, ...]
+    """Ids that both know with another content."""
+    scores: Mapping[str, tuple[float | None, float | None]]
+    """By task: the score in `a` and in `b`; None where a version has no such task."""
+
+
+class Lineage:
+    """The versions in a store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def current(self) -> Version | None:
+        """The version that plans now; None before anything was learnt."""
+        rows = self._store.query("SELECT value FROM meta WHERE name=?", (_CURRENT,))
+        return self.version(int(rows[0][0])) if rows else None
+
+    def versions(self) -> tuple[Version, ...]:
+        """All of them, oldest first."""
+        return tuple(_version(row) for row in self._store.query(f"{_SELECT} ORDER BY version.number"))
+
+    def version(self, number: int) -> Version:
+        """Raises: NotFound: No such version; names those there are."""
+        is_number = 0 < number <= _LAST_NUMBER
+        rows = self._store.query(f"{_SELECT} WHERE version.number=?", (number,)) if is_number else []
+        if not rows:
+            (last,) = self._store.query("SELECT max(number) FROM version")
+            known = f"the last is {last[0]}; see `hearth learn history`" if last[0] else "nothing was learnt yet"
+            raise NotFound(f"no version {number}; {known}")
+        return _version(rows[0])
+
+    def members(self, number: int | None) -> dict[str, str]:
+        """Id → digest of the demonstrations a version was made from; none for None."""
+        path: list[int] = []
+        while number is not None:
+            path.append(number)
+            rows = self._store.query("SELECT parent FROM version WHERE number=?", (number,))
+            number = rows[0][0] if rows else None
+        found: dict[str, str] = {}
+        for each in reversed(path):
+            changes = self._store.query(
+                "SELECT id, digest, is_added FROM version_change WHERE version=? ORDER BY is_added, number", (each,)
+            )
+            for row in changes:
+                if row["is_added"]:
+                    found[row["id"]] = row["digest"]
+                elif found.get(row["id"]) == row["digest"]:
+                    del found[row["id"]]
+        return found
+
+    def samples(self, number: int) -> dict[str, float]:
+        """Id → score of the demonstrations a version was judged on."""
+        (row,) = self._store.query("SELECT samples_json FROM version WHERE number=?", (number,))
+        return dict(json.loads(row[0]))
+
+    def tasks(self, number: int) -> tuple[Task, ...]:
+        """The tasks of a version, with their scores."""
+        (row,) = self._store.query("SELECT tasks_json FROM version WHERE number=?", (number,))
+        return tuple(Task.from_json(data) for data in json.loads(row[0]))
+
+    def compare(self, a: int, b: int) -> Comparison:
+        """Raises: NotFound."""
+        first, second = self.version(a), self.version(b)
+        mine, theirs = self.members(a), self.members(b)
+        scores = [{task.name: task.score for task in self.tasks(number)} for number in (a, b)]
+        names = sorted({*scores[0], *scores[1]})
+        return Comparison(
+            first,
+            second,
+            tuple(sorted(theirs.keys() - mine.keys())),
+            tuple(sorted(mine.keys() - theirs.keys())),
+            tuple(sorted(id for id in mine.keys() & theirs.keys() if mine[id] != theirs[id])),
+            {name: (scores[0].get(name), scores[1].get(name)) for name in names},
+        )
+
+    # ── Writing, inside the transaction that makes the version the current one ────────────────────────────
+
+    def add(
+        self,
+        cursor: sqlite3.Cursor,
+        members: Mapping[str, str],
+        *,
+        parent: int | None,
+        at: dt.datetime,
+        reason: str,
+        adapter: str,
+        record: Mapping[str, object],
+        samples: Mapping[str, float],
+        tasks: Sequence[Task],
+    ) -> int:
+        """Note a version, not yet the current one; returns its number."""
+        before = self.members(parent)
+        cursor.execute(
+            "INSERT INTO version (parent, at, reason, adapter, record_json, samples_json, tasks_json)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (
+                parent,
+                at.isoformat(timespec="seconds"),
+                reason,
+                adapter,
+                json.dumps(dict(record)),
+                json.dumps({id: round(score, 6) for id, score in sorted(samples.items())}),
+                json.dumps([task.to_json() for task in tasks], ensure_ascii=False),
+            ),
+        )
+        number = int(cursor.lastrowid or 0)
+        gone = [(number, id, digest, 0) for id, digest in sorted(before.items()) if members.get(id) != digest]
+        come = [(number, id, digest, 1) for id, digest in sorted(members.items()) if before.get(id) != digest]
+        cursor.executemany(
+            "INSERT INTO version_change (version, id, digest, is_added) VALUES (?, ?, ?, ?)", [*gone, *come]
+        )
+        return number
+
+    def make_current(self, cursor: sqlite3.Cursor, number: int, folder: str) -> None:
+        """From the commit on, version `number` plans, with the files in `folder`."""
+        cursor.execute("UPDATE version SET folder='' WHERE folder<>''")
+        cursor.execute("UPDATE version SET folder=? WHERE number=?", (folder, number))
+        cursor.execute("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)", (_CURRENT, str(number)))
+
+
+_SELECT = (
+    "SELECT version.number, parent, at, reason, folder, adapter, record_json,"
+    " (SELECT count(*) FROM version_change c WHERE c.version=version.number AND is_added=1) AS n_added,"
+    " (SELECT count(*) FROM version_change c WHERE c.version=version.number AND is_added=0) AS n_removed FROM version"
+)
+
+
+def _version(row: sqlite3.Row) -> Version:
+    record: Any = json.loads(row["record_json"])
+    return Version(
+        row["number"],
+        row["parent"],
+        dt.datetime.fromisoformat(row["at"]),
+        row["reason"],
+        row["n_added"],
+        row["n_removed"],
+        row["folder"],
+        row["adapter"],
+        record,
+    )

@@ -1,0 +1,342 @@
+"""Facts in what the owner said, without a language model.
+
+A text is read sentence by sentence: questions, quotations, what is supposed or wished, jokes, what others are reported
+to have said and what is to be told to others are left out; what remains is cut into clauses, and each is read by its
+subject and its verb. Hedges make a fact less sure; "no longer", "any more" and "I've stopped" end one.
+
+How sure (`confidence`): 0.95 for a plain statement, times 0.9 for "he", "she" and words for people without a name,
+times 0.85 for a place of a thing or a habit, times 0.6 for a hedge ("I think", "probably").
+
+Covered: names, birthdays, ages, homes, work, study, family and others one has, likes, dislikes, avoidances, allergies,
+diets, favourites, preferences, sizes, numbers and codes, where things are, pets, cars, habits, languages, conditions.
+Every word of a value stands in the text, but for dates, which are written one way.
+Not covered: languages other than English; what follows from several sentences; irony without a sign of it; a person who
+is only described. What is missed costs a question, what is invented costs trust: the rules lean to missing.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from hearth.memory.facts.fact_names import KIN_PLURALS, KIN_WORDS, NAME, NOT_NAMES, OLDER, PET_WORDS
+from hearth.memory.facts.fact_store import ME, Fact, FactStore, NewFact
+from hearth.memory.facts.noun_rules import attributes
+from hearth.memory.facts.relations import KIN, OPPOSITES, PETS, PLURALS
+from hearth.memory.facts.statements import ASKS, UNREAL, statements
+from hearth.memory.facts.verb_rules import (
+    BY_PRONOUN,
+    NO_HABIT,
+    OF_THINGS,
+    PLAIN,
+    THING,
+    WHEN,
+    Known,
+    Read,
+    Subject,
+    is_thing,
+    names_listed,
+    place_of,
+    predicates,
+    trimmed,
+)
+from hearth.types import Label
+
+MAX_CHARACTERS = 4000
+"""Of a longer text, only so much is read: a person does not say more at once, and what is pasted is not theirs."""
+MAX_LENGTH = 300
+_WORD = re.compile(r"\w+")
+
+
+def facts_in(text: str, now: dt.datetime, known: Known | None = None) -> tuple[Read, ...]:
+    """The facts that `text`, said by the owner at `now`, holds; of any text, and never raises for one."""
+    reader = _Reader(now, known or Known())
+    words = frozenset(_WORD.findall(text[:MAX_CHARACTERS].casefold()))
+    found: dict[tuple[str, str, str], Read] = {}
+    for statement, confidence, is_whole in statements(text[:MAX_CHARACTERS]):
+        for read in reader.read(statement, is_whole):
+            said = replace(read, confidence=round(read.confidence * confidence, 3))
+            if len(said.subject) + len(said.value) > MAX_LENGTH:
+                continue
+            if read.relation == "birthday" or words.issuperset(_WORD.findall(read.value.casefold())):
+                found.setdefault((said.subject.casefold(), said.relation, said.value.casefold()), said)
+    return tuple(found.values())
+
+
+_APPOSED = re.compile(rf"\b(?i:my|our) {OLDER}(?P<kin>(?i:{KIN_WORDS}|{PET_WORDS})),? (?P<name>{NAME})(?!['’]s \w+'s)")
+_SPLIT = re.compile(
+    r"\s*;\s*|,?\s+but\s+|,\s+(?:and|so|because)\s+|\s+because\s+|\s+and\s+(?=(?:i|my|we|our|he|she|they|the)\b)|"
+    r"\s+and\s+(?=(?:live|lives|work|works|like|likes|love|loves|hate|hates|enjoy|enjoys|prefer|prefers|study|studies|"
+    r"speak|speaks|am|is|have|has|avoid|avoids|dislike|dislikes|refuse|refuses|drive|drives|do not|does not|can not|"
+    r"never)\b)|,\s+(?=(?:i|my|we|our)\s)",
+    re.I,
+)
+
+
+class _Reader:
+    """Reads statements in order; remembers of whom the last one spoke."""
+
+    def __init__(self, now: dt.datetime, known: Known) -> None:
+        self._now = now
+        self._known = known
+        self._last: Subject | None = None
+        self._kin: dict[str, str] = {}
+
+    def read(self, statement: str, is_whole: bool) -> Iterator[Read]:
+        """The facts of one statement, in order."""
+        for named in _APPOSED.finditer(statement):
+            if named["name"].split()[0].casefold() not in NOT_NAMES:
+                yield self._has(named["kin"], named["name"])
+        subject: Subject | None = None
+        for clause in _SPLIT.split(statement) if is_whole else ():
+            found, subject = self._clause(clause.strip(" ,"), subject)
+            yield from found
+
+    def _has(self, word: str, name: str) -> Read:
+        """The owner has someone (or a pet) of that name."""
+        low = word.casefold()
+        relation = KIN.get(low, low)
+        full = name.strip(" .,")
+        full = full if low in PETS else self._known.person(full)
+        self._kin[relation] = full
+        self._last = Subject(full)
+        return Read(ME, relation, full)
+
+    def _person(self, name: str) -> Subject:
+        self._last = Subject(self._known.person(name))
+        return self._last
+
+    def _relative(self, word: str) -> Subject:
+        low = word.casefold()
+        name = self._kin.get(KIN.get(low, low)) or self._known.relative(low)
+        self._last = Subject(name, confidence=1.0 if name != low else BY_PRONOUN)
+        return self._last
+
+    def _clause(self, clause: str, before: Subject | None) -> tuple[list[Read], Subject | None]:
+        if UNREAL.search(clause) or ASKS.match(clause):
+            return [], None
+        if whole := list(self._whole(clause)):
+            return whole, before
+        subject, rest = self._subject(clause)
+        if subject is None and before is not None and _BARE_VERB.match(clause):
+            subject, rest = before, clause
+        if subject is None:
+            return [], None
+        found = [
+            replace(read, confidence=read.confidence * subject.confidence)
+            for read in predicates(subject, rest, self._now, self._known)
+        ]
+        return found, subject
+
+    def _subject(self, clause: str) -> tuple[Subject | None, str]:
+        """Of whom or what a clause speaks, and the rest of it from its verb on."""
+        if (found := _I.match(clause)) is not None:
+            return Subject(ME), clause[found.end() :]
+        if (found := _MY_KIN.match(clause)) is not None:
+            if found["name"] and found["name"].split()[0].casefold() not in NOT_NAMES:
+                return self._person(found["name"].strip(" .,")), clause[found.end() :]
+            if not found["name"]:
+                return self._relative(found["kin"]), clause[found.end() :]
+        if (found := _HE.match(clause)) is not None:
+            last = self._last
+            return (replace(last, confidence=BY_PRONOUN) if last else None), clause[found.end() :]
+        if (found := _SOMEONE.match(clause)) is not None and found["name"].split()[0].casefold() not in NOT_NAMES:
+            low = found["name"].casefold()
+            return (self._relative(low) if low in KIN else self._person(found["name"])), clause[found.end() :]
+        return None, clause
+
+    def _whole(self, clause: str) -> Iterator[Read]:
+        """What is read of a clause as a whole: who someone is, whose birthday it is, where a thing is."""
+        if (found := _CALL_ME.fullmatch(clause)) is not None:
+            if found["name"].casefold() not in NOT_NAMES:
+                yield Read(ME, "called", found["name"])
+        elif (found := _IS_MY.fullmatch(clause)) is not None:
+            if found["name"].split()[0].casefold() not in NOT_NAMES:
+                yield self._has(found["kin"], found["name"])
+        elif (found := _MY_IS.fullmatch(clause)) is not None:
+            for name in names_listed(found["names"]):
+                if name.split()[0].casefold() not in NOT_NAMES:
+                    yield self._has(_singular(found["kin"].casefold()), name)
+        elif attribute := list(self._attribute(clause)):
+            yield from attribute
+        elif (found := _HABIT_FIRST.fullmatch(clause)) is not None and not NO_HABIT.match(found["what"]):
+            yield Read(ME, "habit", f"{trimmed(found['what'])} {found['when']}", PLAIN * OF_THINGS)
+        elif (found := THING.fullmatch(clause)) is not None and is_thing(found["what"]):
+            where = place_of(found["where"])
+            if where:
+                yield Read(found["what"], "located at", where, PLAIN * OF_THINGS)
+
+    def _attribute(self, clause: str) -> Iterator[Read]:
+        found = _ATTRIBUTE.fullmatch(clause)
+        owner = self._owner(found["owner"]) if found is not None else None
+        if found is not None and owner is not None:
+            yield from attributes(owner, found["what"], found["value"], self._now, self._known)
+
+    def _owner(self, said: str) -> Subject | None:
+        low = said.casefold()
+        if low in ("my", "our", "the"):
+            return Subject(ME)
+        if low in ("his", "her", "their"):
+            return self._last and replace(self._last, confidence=BY_PRONOUN)
+        name = re.sub(r"['’]s?$", "", said)
+        kin = re.fullmatch(rf"(?:my|our) {OLDER}(?P<kin>{KIN_WORDS})(?:,? (?P<name>{NAME}))?", name, re.I)
+        if kin is not None:
+            return self._person(kin["name"]) if kin["name"] and kin["name"][0].isupper() else self._relative(kin["kin"])
+        if name.casefold() in KIN:
+            return self._relative(name)
+        return self._person(name) if name[:1].isupper() and name.split()[0].casefold() not in NOT_NAMES else None
+
+
+_I = re.compile(r"(?:i|we)\s+", re.I)
+_HE = re.compile(r"(?:he|she|they)\s+", re.I)
+_MY_KIN = re.compile(rf"(?i:my|our) {OLDER}(?P<kin>(?i:{KIN_WORDS}))(?:,? (?P<name>{NAME}),?)? (?=[a-z])")
+_SOMEONE = re.compile(rf"(?P<name>{NAME}|(?i:mum|mom|dad|mama|papa|grandma|grandpa|granny)) (?=[a-z])")
+_CALL_ME = re.compile(
+    rf"(?i:(?:(?:my )?(?:people|everyone|everybody|friends|colleagues|they|you can"
+    rf"|you may) )?(?:all )?(?:just )?calls? me) "
+    rf"(?P<name>{NAME})(?i: instead| please| from now on)?"
+)
+_IS_MY = re.compile(rf"(?P<name>{NAME}) is (?i:my|our) {OLDER}(?P<kin>(?i:{KIN_WORDS}))")
+_MY_IS = re.compile(
+    rf"(?i:my|our) {OLDER}(?P<kin>(?i:{KIN_PLURALS}|{KIN_WORDS}|(?:{PET_WORDS})s?))(?:'s names?|s' names)? "
+    r"(?:is|are)(?: called| named)? "
+    rf"(?P<names>{NAME}(?:(?:, (?:and )?| and ){NAME})*)"
+)
+_ATTRIBUTE = re.compile(
+    rf"(?P<owner>(?i:my|our|his|her|their)|(?i:the)(?= [a-z -]*(?:code|password|pin|combination) is )|(?:(?i:my"
+    rf"|our) {OLDER}(?i:{KIN_WORDS})(?:,? {NAME})?|{NAME}|(?i:mum|mom|dad"
+    rf"|grandma|"
+    rf"grandpa))'s?) (?P<what>[a-z][a-z -]{{2,40}}?) (?:is|are|=|falls|is always|is now|is still) (?:on |still |now )?"
+    rf"(?:spelled |spelt |written |called )?(?P<value>.+)"
+)
+_HABIT_FIRST = re.compile(rf"(?P<when>{WHEN}),? (?:i|we) (?:always |usually |often )*(?P<what>[a-z].+)", re.I)
+_BARE_VERB = re.compile(
+    r"(?:lives?|works?|likes?|loves?|hates?|enjoys?|prefers?|study|studies|speaks?|am|is|have|has|avoids?|dislikes?"
+    r"|refuses?|"
+    r"drives?|do not|does not|can not|never)\b",
+    re.I,
+)
+
+
+def _singular(word: str) -> str:
+    if word.endswith("s") and word[:-1] in PETS:
+        return word[:-1]
+    return PLURALS.get(word, word)
+
+
+# ── From an event to facts that are held, or proposed ─────────────────────────────────────────────────────
+
+NEVER_READ = frozenset({"answer", "recalled", "digest", "summary"})
+"""Kinds of events that hold what Hearth itself said: nothing is learnt from its own words."""
+NEVER_FOUND = frozenset({"answer", "recalled"})
+"""Of these, what repeats memory itself: it is not found, either. Summaries are."""
+LEAST_BELIEVED = 0.5
+"""What is less sure is proposed, and waits for the owner's word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A text as an event holds it."""
+
+    id: str
+    text: str
+    kind: str
+    at: dt.datetime
+    label: Label
+    person: str = ""
+    """Who said it; empty: the owner."""
+
+
+def learn_from(facts: FactStore, told: Told, known: Known | None = None) -> tuple[Fact, ...]:
+    """Hold true what the owner said; propose what anyone else said. Says which facts were added or confirmed.
+
+    "I" in another's words is that person; another's words end nothing. Kinds in `NEVER_READ` give nothing.
+    """
+    if told.kind in NEVER_READ:
+        return ()
+    known = known or Known()
+    return hold(facts, told, facts_in(told.text, told.at, known), known)
+
+
+def hold(
+    facts: FactStore, told: Told, reads: Iterable[Read], known: Known, *, by: Label | None = None
+) -> tuple[Fact, ...]:
+    """Hold true, or propose, what was read in what was told.
+
+    Args:
+        by: Who read it, where that is not these rules: it lowers the trust in the fact.
+    """
+    is_owner = told.label.is_trusted and not told.person
+    added: list[Fact] = []
+    for read in reads:
+        if not is_owner:
+            if read.is_over or (read.subject == ME and not told.person):
+                continue
+            read = replace(read, subject=known.person(told.person) if read.subject == ME else read.subject)
+        if read.is_over:
+            _end(facts, read, told.at)
+            continue
+        label = told.label if not told.person or not told.label.is_trusted else _BY_OTHERS
+        reason = f"{told.person} said so" if told.person else "you said so"
+        if by is not None:
+            label, reason = label.join(by), f"a language model read it in what {told.person or 'you'} said"
+        new = NewFact(
+            *(read.subject, read.relation, read.value, read.since, None, read.confidence, label, (told.id,)),
+            reason=reason,
+        )
+        added.append(facts.add(new, told.at, is_proposed=read.confidence < LEAST_BELIEVED))
+        if is_owner and added[-1].is_believed and by is None:
+            _end_opposites(facts, read, told.at)
+    return tuple(added)
+
+
+_BY_OTHERS = Label(frozenset({"message"}), frozenset())
+
+
+def _end(facts: FactStore, read: Read, now: dt.datetime) -> None:
+    """End what is believed of that subject and relation: "the Volvo" ends "red Volvo V60"."""
+    words = frozenset(_WORD.findall(read.value.casefold()))
+    for fact in facts.believed(read.subject, read.relation):
+        if words <= frozenset(_WORD.findall(fact.value.casefold())):
+            facts.end(fact.id, _after(fact, now), now)
+
+
+def _after(fact: Fact, now: dt.datetime) -> dt.datetime:
+    """When a fact ends that ends now: never before it began."""
+    return now if fact.since is None or fact.since < now else fact.since + dt.timedelta(seconds=1)
+
+
+def _end_opposites(facts: FactStore, read: Read, now: dt.datetime) -> None:
+    """What was liked is not liked once it is disliked, and "coffee to tea" ends "tea to coffee"."""
+    for relation in OPPOSITES.get(read.relation, ()):
+        _end(facts, replace(read, relation=relation), now)
+    if read.relation == "prefers":
+        for fact in facts.believed(read.subject, "prefers"):
+            there, here = (
+                re.split(r" (?:to|over|than|rather than) ", text.casefold()) for text in (fact.value, read.value)
+            )
+            if len(here) == len(there) == 2 and here == there[::-1]:
+                facts.end(fact.id, _after(fact, now), now)
+
+
+def known_from(facts: FactStore, people: Iterable[Sequence[str]] = (), *, is_month_first: bool = False) -> Known:
+    """Whom the owner knows.
+
+    Args:
+        people: Of each contact the full name, and after it its other names.
+    """
+    names: dict[str, set[str]] = {}
+    for full, *others in people:
+        for name in (full, *others):
+            names.setdefault(name.casefold(), set()).add(full)
+    kin: dict[str, list[str]] = {}
+    for fact in facts.believed(ME):
+        if fact.relation in KIN.values():
+            kin.setdefault(fact.relation, []).append(fact.value)
+    return Known(
+        {name: tuple(sorted(full)) for name, full in names.items()},
+        {relation: tuple(values) for relation, values in kin.items()},
+        is_month_first,
+    )

@@ -1,0 +1,407 @@
+"""What is held true: subject, relation, value, with where it comes from, since when, and since when it is known.
+
+Two times (Snodgrass 1999): when something was true in the world (`since`, `until`) and when it was believed here
+(`learnt`, `unlearnt`). Rows are never overwritten: a change closes the row that was believed and adds another that
+follows it. So "what did you believe last Tuesday, and why" is a query, and an owner's correction leaves its trace.
+
+A fact is *promoted* (believed), *amended* (the owner put it right; believed), *proposed* (inferred, or told by an
+untrusted text: never believed before the owner says so) or *revoked*. Of a relation that has one value at a time (where
+someone lives, a birthday), a later value ends the earlier one; nothing is thrown away.
+
+Covered: contradictions of single-valued relations, corrections, both times, sources; a fact whose label is not trusted
+stays proposed whatever its confidence.
+Not covered: whether a fact is true; contradictions between different relations; names that mean two people.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from hearth.errors import NotFound, RequestError
+from hearth.memory.facts.fact_dates import is_tellable
+from hearth.storage.database import Store
+from hearth.storage.trace import label_from_text, label_text
+from hearth.types import OWNER, Label
+
+Status = Literal["proposed", "promoted", "amended", "revoked"]
+BELIEVED = ("promoted", "amended")
+ME = "me"
+"""The owner as a subject."""
+MAX_CHARACTERS = 1000
+_GREATEST_NUMBER = 2**63 - 1
+"""SQLite's."""
+
+SINGLE_VALUED = frozenset(
+    {
+        *("name", "birthday", "age", "lives in", "works at", "job", "phone", "email", "address", "partner", "mother"),
+        *("father", "time zone", "nationality", "size", "height", "shoe size", "favourite colour", "located at"),
+    }
+)
+"""Relations that have one value at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewFact:
+    """Something to hold true, or to propose."""
+
+    subject: str
+    relation: str
+    value: str
+    since: dt.datetime | None = None
+    """Since when it is so; None: unknown."""
+    until: dt.datetime | None = None
+    confidence: float = 1.0
+    label: Label = OWNER
+    events: tuple[str, ...] = ()
+    """Ids of the events it was taken from."""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A row of what is, was or might be held true."""
+
+    id: int
+    subject: str
+    relation: str
+    value: str
+    since: dt.datetime | None
+    until: dt.datetime | None
+    """When it ceased to be so; None: it has not, as far as is known."""
+    learnt: dt.datetime
+    unlearnt: dt.datetime | None
+    """When this row was replaced by a better one; None: it stands."""
+    confidence: float
+    status: Status
+    label: Label
+    reason: str
+    events: tuple[str, ...]
+    follows: int | None
+    """The row it replaced."""
+
+    @property
+    def is_believed(self) -> bool:
+        return self.status in BELIEVED and self.unlearnt is None
+
+
+class FactStore:
+    """Facts in the home's database."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    # ── Learning ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def add(self, new: NewFact, now: dt.datetime, *, is_proposed: bool = False) -> Fact:
+        """Hold `new` true from now on, or propose it: when a stranger may have said it, or with `is_proposed`.
+
+        The same fact again adds its events to the row that stands and keeps the greater confidence. Of a single-valued
+        relation the earlier value ends when the later one begins.
+
+        Raises:
+            RequestError: Empty, too long, or it ends before it begins. Nothing was written.
+        """
+        _check(new)
+        status: Status = "promoted" if new.label.is_trusted and not is_proposed else "proposed"
+        with self._store.transaction() as cursor:
+            same = self._standing(cursor, new.subject, new.relation, new.value)
+            if same is not None and (same.status in BELIEVED or status == "proposed"):
+                return self._confirmed(cursor, same, new)
+            if same is None and status == "proposed" and (known := self._denied(cursor, new)) is not None:
+                return known
+            if same is not None:
+                self._close(cursor, same.id, now)
+            if status == "promoted":
+                self._end_earlier(cursor, new, now)
+            return self._insert(cursor, new, status, now, same.id if same is not None else None)
+
+    def _standing(self, cursor: sqlite3.Cursor, subject: str, relation: str, value: str) -> Fact | None:
+        row = cursor.execute(
+            "SELECT * FROM fact WHERE subject = ? COLLATE NOCASE AND relation = ? AND value = ? COLLATE NOCASE"
+            " AND unlearnt_unix_s IS NULL AND until_unix_s IS NULL AND status <> 'revoked'"
+            " ORDER BY number DESC LIMIT 1",
+            (subject, relation, value),
+        ).fetchone()
+        return None if row is None else self._fact(row)
+
+    def _denied(self, cursor: sqlite3.Cursor, new: NewFact) -> Fact | None:
+        """The row by which the owner said that this is not so: it is not proposed again."""
+        row = cursor.execute(
+            "SELECT * FROM fact WHERE subject = ? COLLATE NOCASE AND relation = ? AND value = ? COLLATE NOCASE"
+            " AND unlearnt_unix_s IS NULL AND status = 'revoked' LIMIT 1",
+            (new.subject, new.relation, new.value),
+        ).fetchone()
+        return None if row is None else self._fact(row)
+
+    def _confirmed(self, cursor: sqlite3.Cursor, fact: Fact, new: NewFact) -> Fact:
+        cursor.execute("UPDATE fact SET confidence = max(confidence, ?) WHERE number = ?", (new.confidence, fact.id))
+        self._keep_events(cursor, fact.id, new.events)
+        return self._fact(cursor.execute("SELECT * FROM fact WHERE number = ?", (fact.id,)).fetchone())
+
+    def _end_earlier(self, cursor: sqlite3.Cursor, new: NewFact, now: dt.datetime) -> None:
+        """Close the intervals a new value of a single-valued relation contradicts."""
+        if new.relation not in SINGLE_VALUED or new.until is not None:
+            return
+        rows = cursor.execute(
+            "SELECT * FROM fact WHERE subject = ? COLLATE NOCASE AND relation = ? AND unlearnt_unix_s IS NULL"
+            " AND until_unix_s IS NULL AND status IN ('promoted', 'amended')",
+            (new.subject, new.relation),
+        ).fetchall()
+        begins = new.since or now
+        for fact in map(self._fact, rows):
+            if fact.value.casefold() == new.value.casefold() or (fact.since is not None and fact.since > begins):
+                continue
+            self._close(cursor, fact.id, now)
+            ended = NewFact(
+                *(
+                    fact.subject,
+                    fact.relation,
+                    fact.value,
+                    fact.since,
+                    begins,
+                    fact.confidence,
+                    fact.label,
+                    fact.events,
+                ),
+                reason=f"ended by {new.relation} {new.value!r}",
+            )
+            self._insert(cursor, ended, fact.status, now, fact.id)
+
+    def promote(self, id: int, now: dt.datetime) -> Fact:
+        """The owner says that a proposed fact is so. Raises: NotFound: it does not stand as proposed."""
+        with self._store.transaction() as cursor:
+            fact = self._open(cursor, id)
+            if fact.status != "proposed":
+                raise NotFound(f"fact {id} is {fact.status}, not proposed; `hearth memory why {id}` shows it")
+            label = Label(fact.label.sources | {"owner"}, fact.label.readers)
+            new = NewFact(
+                *(fact.subject, fact.relation, fact.value, fact.since, fact.until, 1.0, label, fact.events),
+                reason="you confirmed it",
+            )
+            self._close(cursor, id, now)
+            self._end_earlier(cursor, new, now)
+            return self._insert(cursor, new, "promoted", now, id)
+
+    def amend(self, id: int, value: str, now: dt.datetime, reason: str = "you corrected it") -> Fact:
+        """Put another value in a fact's place: the old one was wrong all along. Raises: NotFound, RequestError."""
+        with self._store.transaction() as cursor:
+            fact = self._open(cursor, id)
+            new = NewFact(
+                *(fact.subject, fact.relation, value, fact.since, fact.until, 1.0, OWNER, fact.events), reason=reason
+            )
+            _check(new)
+            self._close(cursor, id, now)
+            return self._insert(cursor, new, "amended", now, id)
+
+    def revoke(self, id: int, now: dt.datetime, reason: str = "you revoked it") -> Fact:
+        """It is not so, and never was. Raises: NotFound."""
+        with self._store.transaction() as cursor:
+            fact = self._open(cursor, id)
+            new = NewFact(
+                *(fact.subject, fact.relation, fact.value, fact.since, fact.until, 0.0, fact.label, fact.events),
+                reason=reason,
+            )
+            self._close(cursor, id, now)
+            return self._insert(cursor, new, "revoked", now, id)
+
+    def end(self, id: int, until: dt.datetime, now: dt.datetime) -> Fact:
+        """It is so no longer. Raises: NotFound; RequestError: it would end before it began."""
+        with self._store.transaction() as cursor:
+            fact = self._open(cursor, id)
+            new = NewFact(
+                *(fact.subject, fact.relation, fact.value, fact.since, until, fact.confidence, fact.label, fact.events),
+                reason="it ended",
+            )
+            _check(new)
+            self._close(cursor, id, now)
+            return self._insert(cursor, new, fact.status, now, id)
+
+    def _open(self, cursor: sqlite3.Cursor, id: int) -> Fact:
+        row = cursor.execute("SELECT * FROM fact WHERE number = ? AND unlearnt_unix_s IS NULL", (id,)).fetchone()
+        if row is None or row["status"] == "revoked":
+            raise NotFound(f"no fact {id} stands; `hearth memory show` lists those that do")
+        return self._fact(row)
+
+    def _close(self, cursor: sqlite3.Cursor, id: int, now: dt.datetime) -> None:
+        # Never before it was learnt: a clock that went back must not make a row that no question can reach.
+        cursor.execute(
+            "UPDATE fact SET unlearnt_unix_s = max(learnt_unix_s, ?) WHERE number = ?", (now.timestamp(), id)
+        )
+
+    def _insert(
+        self, cursor: sqlite3.Cursor, new: NewFact, status: Status, now: dt.datetime, follows: int | None
+    ) -> Fact:
+        learnt = now.timestamp()
+        if follows is not None:
+            learnt = cursor.execute(
+                "SELECT max(?, coalesce(unlearnt_unix_s, 0)) FROM fact WHERE number = ?", (learnt, follows)
+            ).fetchone()[0]
+        cursor.execute(
+            "INSERT INTO fact (subject, relation, value, is_single, since_unix_s, until_unix_s, learnt_unix_s,"
+            " confidence, status, label, reason, follows) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                *(new.subject, new.relation, new.value, new.relation in SINGLE_VALUED),
+                *(_seconds(new.since), _seconds(new.until), learnt),
+                *(new.confidence, status, label_text(new.label), new.reason, follows),
+            ),
+        )
+        number = cursor.lastrowid or 0
+        self._keep_events(cursor, number, new.events)
+        return self._fact(cursor.execute("SELECT * FROM fact WHERE number = ?", (number,)).fetchone())
+
+    def _keep_events(self, cursor: sqlite3.Cursor, number: int, events: Sequence[str]) -> None:
+        cursor.executemany(
+            "INSERT OR IGNORE INTO fact_event (fact, event) VALUES (?, ?)", [(number, event) for event in events]
+        )
+
+    # ── Asking ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def believed(
+        self,
+        subject: str | None = None,
+        relation: str | None = None,
+        *,
+        at: dt.datetime | None = None,
+        as_of: dt.datetime | None = None,
+    ) -> tuple[Fact, ...]:
+        """What is held true.
+
+        Args:
+            at: Of what was so at that moment in the world; None: whatever has not ended, as far as is known.
+            as_of: As it was believed at that moment; None: now.
+        """
+        wanted = ["status IN ('promoted', 'amended')"]
+        given: list[object] = []
+        if as_of is None:
+            wanted.append("unlearnt_unix_s IS NULL")
+        else:
+            wanted.append("learnt_unix_s <= ? AND (unlearnt_unix_s IS NULL OR unlearnt_unix_s > ?)")
+            given += [as_of.timestamp()] * 2
+        if at is None:
+            wanted.append("until_unix_s IS NULL")
+        else:
+            wanted.append("coalesce(since_unix_s, -9e99) <= ? AND coalesce(until_unix_s, 9e99) > ?")
+            given += [at.timestamp()] * 2
+        for column, value in (("subject", subject), ("relation", relation)):
+            if value is not None:
+                wanted.append(f"{column} = ? COLLATE NOCASE")
+                given.append(value)
+        return self._many(" AND ".join(wanted), given)
+
+    def proposed(self) -> tuple[Fact, ...]:
+        """What waits for the owner's word."""
+        return self._many("status = 'proposed' AND unlearnt_unix_s IS NULL", [])
+
+    def ended(self) -> tuple[Fact, ...]:
+        """What was so once and is so no longer, as far as is known."""
+        return self._many(
+            "status IN ('promoted', 'amended') AND unlearnt_unix_s IS NULL AND until_unix_s IS NOT NULL", []
+        )
+
+    def standing(self, subject: str, relation: str) -> tuple[Fact, ...]:
+        """Every row that was not replaced, also proposed and revoked ones."""
+        condition = "subject = ? COLLATE NOCASE AND relation = ? AND unlearnt_unix_s IS NULL"
+        return self._many(condition, [subject, relation])
+
+    def counts(self) -> dict[str, int]:
+        """How many rows stand, by status; ended ones apart."""
+        rows = self._store.query(
+            "SELECT CASE WHEN until_unix_s IS NOT NULL AND status IN ('promoted', 'amended') THEN 'ended'"
+            " ELSE status END,"
+            " count(*) FROM fact WHERE unlearnt_unix_s IS NULL GROUP BY 1 ORDER BY 1"
+        )
+        return {row[0]: row[1] for row in rows}
+
+    def about(self, name: str) -> tuple[Fact, ...]:
+        """What is believed of `name`, as the one it is said of or as the value: its neighbours in the graph."""
+        return self._many(
+            "(subject = ? COLLATE NOCASE OR value = ? COLLATE NOCASE) AND status IN ('promoted', 'amended')"
+            " AND unlearnt_unix_s IS NULL AND until_unix_s IS NULL",
+            [name, name],
+        )
+
+    def profile(self) -> dict[str, tuple[str, ...]]:
+        """What is believed of the owner now: relation → values, in the order they were learnt."""
+        found: dict[str, tuple[str, ...]] = {}
+        for fact in self.believed(ME):
+            found[fact.relation] = (*found.get(fact.relation, ()), fact.value)
+        return found
+
+    def get(self, id: int) -> Fact:
+        """Any row, believed or not. Raises: NotFound."""
+        found = self._many("number = ?", [id]) if abs(id) <= _GREATEST_NUMBER else ()
+        if not found:
+            raise NotFound(f"there is no fact {id}; `hearth memory show` lists those that stand")
+        return found[0]
+
+    def history(self, id: int) -> tuple[Fact, ...]:
+        """A fact with all that it replaced and that replaced it, oldest first. Raises: NotFound."""
+        first = self.get(id)
+        while first.follows is not None:
+            first = self.get(first.follows)
+        found = [first]
+        while later := self._many("follows = ?", [found[-1].id]):
+            found.append(later[0])
+        return tuple(found)
+
+    def from_event(self, event: str) -> tuple[Fact, ...]:
+        """The facts that rest on an event, whatever their status."""
+        return self._many("number IN (SELECT fact FROM fact_event WHERE event = ?)", [event])
+
+    def erase(self, ids: Sequence[int]) -> int:
+        """Remove rows for good; says how many there were. For forgetting: no trace is left that they were believed."""
+        n = 0
+        with self._store.transaction() as cursor:
+            for id in ids:
+                cursor.execute("UPDATE fact SET follows = NULL WHERE follows = ?", (id,))
+                n += cursor.execute("DELETE FROM fact WHERE number = ?", (id,)).rowcount
+        return n
+
+    def _many(self, condition: str, given: Sequence[object]) -> tuple[Fact, ...]:
+        rows = self._store.query(f"SELECT * FROM fact WHERE {condition} ORDER BY number", given)  # noqa: S608 - our own text
+        return tuple(self._fact(row) for row in rows)
+
+    def _fact(self, row: sqlite3.Row) -> Fact:
+        events = self._store.query("SELECT event FROM fact_event WHERE fact = ? ORDER BY event", (row["number"],))
+        return Fact(
+            id=row["number"],
+            subject=row["subject"],
+            relation=row["relation"],
+            value=row["value"],
+            since=_moment(row["since_unix_s"]),
+            until=_moment(row["until_unix_s"]),
+            learnt=dt.datetime.fromtimestamp(row["learnt_unix_s"], dt.UTC),
+            unlearnt=_moment(row["unlearnt_unix_s"]),
+            confidence=row["confidence"],
+            status=row["status"],
+            label=label_from_text(row["label"]),
+            reason=row["reason"],
+            events=tuple(event[0] for event in events),
+            follows=row["follows"],
+        )
+
+
+def _check(new: NewFact) -> None:
+    for name, text in (("subject", new.subject), ("relation", new.relation), ("value", new.value)):
+        if not text.strip() or len(text) > MAX_CHARACTERS:
+            what = "is empty" if not text.strip() else f"has {len(text)} characters; at most {MAX_CHARACTERS}"
+            raise RequestError(f"the {name} of a fact {what}; write a few words, as in 'Ben', 'lives in', 'Ghent'")
+    if not 0 <= new.confidence <= 1:
+        raise RequestError(f"the confidence {new.confidence!r} is not between 0 and 1")
+    for moment in (new.since, new.until):
+        if moment is not None and not is_tellable(moment):
+            raise RequestError(f"a fact cannot begin or end in the year {moment.year}; write one from 2 to 9998")
+    if new.since is not None and new.until is not None and new.until <= new.since:
+        raise RequestError(f"a fact cannot end ({new.until.date()}) before it began ({new.since.date()})")
+
+
+def _seconds(moment: dt.datetime | None) -> float | None:
+    return None if moment is None else moment.timestamp()
+
+
+def _moment(seconds: float | None) -> dt.datetime | None:
+    return None if seconds is None else dt.datetime.fromtimestamp(seconds, dt.UTC)

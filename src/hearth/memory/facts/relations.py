@@ -1,0 +1,152 @@
+"""The small closed vocabulary of what facts say: relations between people with their inverses, and the words for them.
+
+Beside these there are relations made of a noun the owner uses (`favourite colour`, `shoe size`, `locker number`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hearth.memory.facts.fact_store import ME
+
+
+def listed(words: str) -> list[str]:
+    """The words of a text, for tables that are read more easily as one."""
+    return words.split()
+
+
+KIN: Mapping[str, str] = {
+    **{word: word for word in listed("wife husband partner spouse girlfriend boyfriend fiancé fiancée parent")},
+    **{word: word for word in listed("mother father sister brother daughter son child aunt uncle cousin niece nephew")},
+    **{word: word for word in listed("twin grandmother grandfather granddaughter grandson stepmother stepfather")},
+    **{word: word for word in listed("godmother godfather friend neighbour colleague boss manager assistant flatmate")},
+    **{word: word for word in listed("roommate landlord landlady dentist doctor gp lawyer accountant therapist vet")},
+    **{word: word for word in listed("hairdresser plumber electrician teacher tutor coach trainer cleaner nanny")},
+    **{word: word for word in listed("babysitter gardener mechanic optician physiotherapist ex sibling")},
+    **{f"{word}-in-law": f"{word}-in-law" for word in listed("mother father sister brother daughter son")},
+    **dict.fromkeys(listed("mum mom mama"), "mother"),
+    **dict.fromkeys(listed("dad papa"), "father"),
+    **dict.fromkeys(listed("grandma granny"), "grandmother"),
+    **dict.fromkeys(listed("grandpa granddad"), "grandfather"),
+    **dict.fromkeys(listed("co-worker coworker"), "colleague"),
+    "kid": "child",
+    "neighbor": "neighbour",
+    "best friend": "best friend",
+    "physio": "physiotherapist",
+    "tax adviser": "accountant",
+    "better half": "partner",
+}
+"""Word → relation of the owner to the one it names."""
+PLURALS: Mapping[str, str] = {
+    "kids": "child",
+    "children": "child",
+    "wives": "wife",
+    "parents": "parent",
+    "siblings": "sibling",
+    **{f"{word}s": word for word in listed("sister brother daughter son aunt uncle cousin niece nephew friend twin")},
+    **{f"{word}s": word for word in listed("neighbour colleague flatmate roommate grandson granddaughter")},
+}
+PETS = frozenset(
+    listed("dog cat rabbit hamster parrot budgie horse pony tortoise turtle guinea-pig goldfish puppy kitten")
+)
+_INVERSES: Mapping[str, str] = {
+    **{word: word for word in listed("partner spouse friend neighbour colleague cousin twin flatmate sibling")},
+    **dict.fromkeys(listed("daughter son child"), "parent"),
+    **dict.fromkeys(listed("mother father parent"), "child"),
+    **dict.fromkeys(listed("sister brother"), "sibling"),
+    **dict.fromkeys(listed("aunt uncle"), "niece or nephew"),
+    **dict.fromkeys(listed("niece nephew"), "aunt or uncle"),
+    **dict.fromkeys(listed("grandmother grandfather"), "grandchild"),
+    **dict.fromkeys(listed("grandson granddaughter"), "grandparent"),
+    **dict.fromkeys(listed("wife husband"), "spouse"),
+    "best friend": "best friend",
+    "boss": "employee",
+    "landlord": "tenant",
+}
+
+DIETS = frozenset(
+    listed(
+        "vegan vegetarian pescatarian halal kosher teetotal gluten-free dairy-free lactose-free sugar-free keto "
+        "paleo low-carb plant-based macrobiotic flexitarian"
+    )
+)
+CONDITIONS = frozenset(
+    listed(
+        "asthma diabetes epilepsy migraine migraines arthritis hypertension hayfever eczema tinnitus adhd "
+        "dyslexia insomnia anaemia psoriasis coeliac vertigo glaucoma"
+    )
+)
+NATIONALITIES = frozenset(
+    listed(
+        "american argentinian armenian asian australian austrian belgian brazilian british bulgarian canadian catalan "
+        "catholic chinese colombian croatian cuban czech danish dutch egyptian english estonian ethiopian "
+        "european filipino finnish flemish french german ghanaian greek hindu hungarian icelandic indian indonesian "
+        "iranian iraqi irish israeli italian japanese jewish kenyan korean latvian lebanese lithuanian maltese "
+        "mexican moroccan muslim nigerian norwegian pakistani persian peruvian polish portuguese protestant romanian "
+        "russian scottish serbian slovak slovenian spanish swedish swiss syrian thai tunisian turkish ukrainian "
+        "vietnamese welsh"
+    )
+)
+"""What one may be called that is no name."""
+JOBS = frozenset(
+    listed(
+        "accountant actor actress architect artist baker banker barber bartender biologist builder butcher "
+        "carpenter cashier chef chemist cleaner clerk composer consultant cook dancer dentist designer developer "
+        "director doctor driver economist editor electrician engineer farmer firefighter fisherman florist "
+        "gardener geologist hairdresser historian journalist judge lawyer lecturer librarian locksmith manager "
+        "mechanic midwife miner musician nurse optician painter paramedic pharmacist photographer physicist "
+        "physiotherapist pilot plumber policeman policewoman postman potter priest professor programmer "
+        "psychologist receptionist researcher roofer sailor salesman saleswoman scientist sculptor secretary "
+        "singer soldier solicitor statistician student surgeon surveyor tailor teacher therapist trader "
+        "translator tutor vet vicar violinist pianist waiter waitress welder writer zoologist apprentice "
+        "beekeeper analyst administrator officer technician"
+    )
+)
+"""Last words of what one is by trade."""
+MAKES = frozenset(
+    listed(
+        "audi bmw byd citroen citroën dacia fiat ford honda hyundai jaguar jeep kia lexus mazda mercedes mini "
+        "mitsubishi nissan opel peugeot polestar porsche renault saab seat skoda škoda smart subaru suzuki tesla "
+        "toyota vauxhall volkswagen volvo vw golf polo yaris corolla passat"
+    )
+)
+OPPOSITES: Mapping[str, tuple[str, ...]] = {
+    "likes": ("dislikes", "avoids"),
+    "dislikes": ("likes",),
+    "avoids": ("likes", "habit"),
+}
+"""What a new fact of a relation ends when its value is the same."""
+PREFERENCES = frozenset({"likes", "dislikes", "avoids", "prefers", "allergic to", "diet", "wants", "health"})
+
+
+def said_of(relation: str, subject: str, value: str, name: str = "you") -> str:
+    """A fact as a sentence: `you live in Ghent`, `your sister is Ana`, `Ben lives in Ghent`."""
+    who = name if subject == ME else subject
+    verb = _VERBS.get(relation)
+    if verb is not None:
+        mine, theirs = verb
+        return f"{who} {mine if subject == ME else theirs} {value}"
+    whose = "your" if subject == ME else f"{subject}'s"
+    return f"{whose} {relation} is {value}"
+
+
+_VERBS: Mapping[str, tuple[str, str]] = {
+    **{name: (name[:-1], name) for name in ("likes", "dislikes", "avoids", "prefers", "wants", "speaks", "studies")},
+    "lives in": ("live in", "lives in"),
+    "works at": ("work at", "works at"),
+    "studies at": ("study at", "studies at"),
+    "allergic to": ("are allergic to", "is allergic to"),
+    "located at": ("are", "is"),
+    "called": ("are called", "is called"),
+    "from": ("are from", "is from"),
+    "health": ("have", "has"),
+    "habit": ("have the habit:", "has the habit:"),
+    "studies": ("study", "studies"),
+    "goes to": ("go to", "goes to"),
+}
+
+
+def inverse(relation: str) -> str:
+    """What the owner is to the one who is `relation` to the owner: `grandson` → `grandparent`; `dentist of` where there
+    is no other word."""
+    return _INVERSES.get(relation, f"{relation} of")

@@ -1,0 +1,348 @@
+"""The words of an event that a question asks for, and no more: a name, a place, a thing, what somebody did.
+
+Every run of up to `N_MOST_WORDS` words within a sentence is a candidate; a weighted sum of what is looked at in it
+(`LOOKED_AT`) chooses. The weights are fitted (`python -m hearth_bench.measure.memory.memory_at_scale --fit-answers`) by
+how much a candidate has in common with the right answer, and never see a word itself: only its form, its place, and
+what kind of thing is asked for.
+
+Covered: who, whose, where, what, which, what somebody did or thinks; several things where several are asked for.
+Not covered: what no single run of words says; why and how questions and those for yes or no: the sentence answers.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import as_file, files
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hearth.memory.event_memory import Found
+from hearth.memory.facts.relations import KIN
+from hearth.memory.search.terms import STOP_WORDS, telling_words
+
+if TYPE_CHECKING:
+    from hearth.models.span_extractor import SpanReader
+
+N_MOST_WORDS = 8
+N_EVENTS = 3
+"""Of the best events, so many are read."""
+N_LISTED = 4
+_MOST_CHARACTERS_READ = 1200
+LOOKED_AT = (
+    *("rank", "sentence", "asks", "told_by_other", "caption", "opening"),
+    *("one_word", "two_words", "words", "new", "known", "stop_share", "pronoun", "verb_first", "noun_ends"),
+    *("capital", "all_capital", "number", "quoted", "kin"),
+    *("near", "after", "ends_sentence", "after_verb", "after_determiner", "after_preposition", "cut"),
+    *("where_in", "where_capital", "who_capital", "who_kin", "who_new", "does_verb", "does_words", "named_capital"),
+    *("list_words", "kind_near", "feels_words", "read_start", "read_end"),
+)
+"""What is looked at in a candidate: see `_looked_at`."""
+_TOKEN = re.compile(r"[\w'’&-]+(?:\.\d+)?|[^\w\s]")
+_SENTENCE = re.compile(r"(?:[^.!?\n]|(?<=\d)\.(?=\d))+[.!?]*")
+_EDGES = STOP_WORDS | frozenset(
+    """really just also very too then there here been being got get gets getting going go goes went has have had was
+    were i'm i've it's that's i'd i'll we're we've you're don't didn't can't yeah yes hey wow thanks thank well still
+    even ever always lot lots bit some something much many""".split()  # noqa: SIM905 - a list of words
+)
+_KEPT_FIRST = frozenset({"no", "not", "my", "his", "her", "their", "our", "up", "out", "off"})
+_DETERMINERS = frozenset("a an the my his her their our your some this these those".split())  # noqa: SIM905
+_PLACING = frozenset("in at to from near by around into on through across".split())  # noqa: SIM905
+_LEADING = _PLACING | frozenset("behind under on above below beside between over inside outside with".split())  # noqa: SIM905
+_PREPOSITIONS = _PLACING | frozenset("for with about of as like called named".split())  # noqa: SIM905
+_PRONOUNS = frozenset("i i'm i've i'd i'll you we we're it it's he she they me us them that that's".split())  # noqa: SIM905
+_CLAUSE = _PRONOUNS | frozenset({"and", "but", "so", "because", "which", "who"})
+_VERB = re.compile(r"\w{2,}(?:ing|ed)|is|are|was|were|am|be|got|went|made|took|saw|bought|love|like|enjoy|have|had|do")
+_WHO = re.compile(r"\b(?:who|whom|whose)\b", re.I)
+_WHERE = re.compile(r"\bwhere\b|\b(?:what|which) (?:city|country|place|state|town)\b", re.I)
+_DOES = re.compile(
+    r"\bwhat\b.*\b(?:do|doing|done|happen(?:ed|s)?)\b[\s?]*(?:\w+\s*){0,6}\??$|\bhow (?:did|does|do|is|was)\b", re.I
+)
+_NAMED = re.compile(r"\b(?:name|called|named|title|which|what (?:book|song|movie|film|game|band|brand))\b", re.I)
+_FEELS = re.compile(
+    r"\b(?:feel|felt|think|thought|describe|say|said|opinion|reaction|inspired|motivated|why|reason)\b", re.I
+)
+_LISTS = re.compile(
+    r"\b(?:what|which)(?: (?!was|is|has|does|his|this)\w+){0,2} \w+(?<!s)s\b(?<!does)(?<!was)(?<!is)(?<!has)", re.I
+)
+_ASKED_KIND = re.compile(
+    r"\b(?:what|which)(?: kind| type| sort)?(?: of)? (?!(?:is|was|are|were|did|does|do|has|have) )(\w+)", re.I
+)
+
+
+_LIST_MARGIN = 0.12
+"""By how much what is said beside the best may be worse."""
+_LEAST = 0.1
+"""By how much the best must be better than the mean; else the sentence says it better than a piece of it."""
+_FAR = -12.0
+"""The least log-chance that counts."""
+
+
+class WordReader:
+    """The shipped reader of arguments, asked a question instead of a parameter; opened when it is first needed."""
+
+    def __init__(self, cache: Path | None = None) -> None:
+        self._cache = cache
+        self._reader: SpanReader | None = None
+
+    def edges(self, question: str, text: str) -> tuple[dict[int, float], dict[int, float]]:
+        """Log-chances that the answer starts, and ends, at a character of `text`.
+
+        Raises:
+            ConfigError, MissingExtraError: The reader cannot be opened.
+        """
+        from hearth.models.span_extractor import Form, Question, SpanReader  # most questions need none of it
+
+        if self._reader is None:
+            with as_file(files("hearth.data") / "reader.npz") as path:
+                self._reader = SpanReader.open(path, self._cache)
+        said = self._reader.read(Form("answer", (Question(question),)), text)[0]
+        starts = {int(at): max(_FAR, float(c)) for at, c in zip(said.spans[:, 0], said.start, strict=True)}
+        ends = {int(at): max(_FAR, float(c)) for at, c in zip(said.spans[:, 1], said.end, strict=True)}
+        return starts, ends
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A run of words in an event."""
+
+    text: str
+    lead: str
+    """The preposition and the article or possessive before it; empty: none."""
+    looked_at: tuple[float, ...]
+    """One number for each of `LOOKED_AT`."""
+    event: int
+    """Its place among the events found."""
+
+
+def is_asked_for(question: str) -> bool:
+    """Whether a question asks for a thing, a person, a place or a deed, and not for a reason or a yes."""
+    return _ASKS_THING.match(question) is not None
+
+
+_ASKS_THING = re.compile(r"\s*(?:(?:in|at|on|to|for|from|with|of) )?(?:who|whom|whose|where|what|which)\b", re.I)
+
+
+def spans_for(question: str, found: Sequence[Found], reader: WordReader | None = None) -> tuple[Span, ...]:
+    """The runs of words that answer, best first: one, or up to `N_LISTED` where several things are asked for; none
+    where the sentence says it better."""
+    spans = candidates(question, found, reader)
+    if not spans:
+        return ()
+    scores = np.array([span.looked_at for span in spans]) @ _weights()
+    order = np.argsort(-scores, kind="stable").tolist()
+    if scores[order[0]] < scores.mean() + _LEAST:
+        return ()
+    if not asks_for_several(question):
+        return (spans[order[0]],)
+    chosen: list[Span] = []
+    for place in order:
+        if scores[place] < scores[order[0]] - _LIST_MARGIN or len(chosen) == N_LISTED:
+            break
+        words = set(telling_words(spans[place].text))
+        if all(not words & set(telling_words(other.text)) for other in chosen):
+            chosen.append(spans[place])
+    return tuple(chosen)
+
+
+_OWN_WORDS = {
+    "i am": "you are",
+    "i'm": "you're",
+    "i was": "you were",
+    "i": "you",
+    "i've": "you've",
+    "i'll": "you'll",
+    "i'd": "you'd",
+    "my": "your",
+    "mine": "yours",
+    "me": "you",
+    "myself": "yourself",
+    "we": "you",
+    "we're": "you're",
+    "we've": "you've",
+    "our": "your",
+    "ours": "yours",
+    "us": "you",
+}
+_OWN_WORD = re.compile(rf"\b(?:{'|'.join(sorted(_OWN_WORDS, key=len, reverse=True))})\b", re.I)
+
+
+def to_owner(text: str, *, is_sentence: bool = True) -> str:
+    """The owner's own words as they are said back: `I lent my drill` becomes `You lent your drill`."""
+    said = _OWN_WORD.sub(lambda m: _OWN_WORDS[m[0].replace("’", "'").casefold()], text.replace("’", "'"))
+    return said[:1].upper() + said[1:] if is_sentence else said
+
+
+def told(span: Span, found: Sequence[Found]) -> str:
+    """As it is said to the owner: of the owner's own words "behind your coats" instead of "coats"."""
+    if found[span.event].person:
+        return span.text
+    return to_owner(f"{span.lead} {span.text}" if span.lead else span.text, is_sentence=False)
+
+
+def asks_for_several(question: str) -> bool:
+    """Whether the question names several things: "which books"."""
+    return _LISTS.match(question.strip()) is not None
+
+
+def candidates(question: str, found: Sequence[Found], reader: WordReader | None = None) -> list[Span]:
+    """Every run of words that may answer, of the best events."""
+    asked = _Asked(question, found)
+    spans: list[Span] = []
+    for place, event in enumerate(found[:N_EVENTS]):
+        text = event.text[:_MOST_CHARACTERS_READ]
+        starts, ends = reader.edges(question, text) if reader is not None else ({}, {})
+        sentences = list(_SENTENCE.finditer(text))
+        shares = [asked.share(sentence.group()) for sentence in sentences]
+        for sentence, share in zip(sentences, shares, strict=True):
+            asks = sentence.group().rstrip().endswith("?")
+            around = _Around(place, share - max(shares), asks, asked.is_told_by_other(event), starts, ends)
+            tokens = [_Token.of(match, sentence.start(), asked) for match in _TOKEN.finditer(sentence.group())]
+            spans += _of_sentence(tokens, asked, around)
+    return spans
+
+
+@dataclass(frozen=True, slots=True)
+class _Around:
+    """What is the same for all candidates of a sentence."""
+
+    event: int
+    lacks: float
+    """By how much less of the question it holds than the best sentence, 0 or less."""
+    asks: bool
+    is_told_by_other: bool
+    starts: dict[int, float]
+    ends: dict[int, float]
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    text: str
+    low: str
+    start: int
+    end: int
+    is_word: bool
+    is_known: bool
+    """Whether the question says it, too."""
+
+    @classmethod
+    def of(cls, match: re.Match[str], offset: int, asked: _Asked) -> _Token:
+        low = match.group().casefold().replace("’", "'")
+        is_known = low[:5] in asked.stems
+        return cls(match.group(), low, offset + match.start(), offset + match.end(), low[0].isalnum(), is_known)
+
+
+class _Asked:
+    """What is known of a question before its candidates are looked at."""
+
+    def __init__(self, question: str, found: Sequence[Found]) -> None:
+        self.people = {word for event in found[:1] for person in event.people for word in telling_words(person)}
+        words = [word for word in telling_words(question) if word.removesuffix("s") not in self.people]
+        self.stems = {word[:5] for word in words}
+        self.is_who = _WHO.search(question) is not None
+        self.is_where = _WHERE.search(question) is not None
+        self.is_deed = _DOES.search(question) is not None
+        self.is_named = _NAMED.search(question) is not None
+        self.is_felt = _FEELS.search(question) is not None
+        self.is_list = asks_for_several(question)
+        kind = _ASKED_KIND.search(question)
+        self.kind = kind[1].casefold()[:5] if kind else ""
+
+    def share(self, sentence: str) -> float:
+        return len(self.stems & {word[:5] for word in telling_words(sentence)}) / max(1, len(self.stems))
+
+    def is_told_by_other(self, event: Found) -> bool:
+        return len(event.people) == 1 and event.person not in event.people
+
+
+def _of_sentence(tokens: Sequence[_Token], asked: _Asked, around: _Around) -> list[Span]:
+    places = [k for k, token in enumerate(tokens) if token.is_known]
+    found = []
+    for first, begins in enumerate(tokens):
+        if not begins.is_word or (begins.low in _EDGES and begins.low not in _KEPT_FIRST):
+            continue
+        for last in range(first, min(len(tokens), first + N_MOST_WORDS)):
+            ends = tokens[last]
+            if not ends.is_word:
+                if ends.text == "," and last + 1 < len(tokens) and tokens[last + 1].low in _CLAUSE:
+                    break
+                if ends.text in ",'’\"-&":
+                    continue
+                break
+            if ends.low in _EDGES:
+                continue
+            looked = _looked_at(tokens, places, first, last, asked, around)
+            if looked is not None:
+                text = _said(tokens[first : last + 1])
+                found.append(Span(text, _lead(tokens, first), looked, around.event))
+    return found
+
+
+def _said(tokens: Sequence[_Token]) -> str:
+    """The words with the spaces that stood between them."""
+    said = tokens[0].text
+    for before, token in pairwise(tokens):
+        said += (" " if token.start > before.end else "") + token.text
+    return said
+
+
+def _lead(tokens: Sequence[_Token], first: int) -> str:
+    start = first
+    if start and tokens[start - 1].low in _DETERMINERS:
+        start -= 1
+    if start and tokens[start - 1].low in _LEADING:
+        start -= 1
+    return _said(tokens[start:first]) if start < first else ""
+
+
+def _looked_at(
+    tokens: Sequence[_Token], places: Sequence[int], first: int, last: int, asked: _Asked, around: _Around
+) -> tuple[float, ...] | None:
+    """The numbers of one candidate; None where it says nothing that the question did not."""
+    said = tokens[first : last + 1]
+    words = [token.low for token in said]
+    n = sum(token.is_word for token in said)
+    n_known = sum(token.is_known for token in said)
+    n_stop = sum(word in STOP_WORDS for word in words)
+    if n <= n_known + n_stop:
+        return None
+    before = tokens[first - 1].low if first else ""
+    after = tokens[last + 1].low if last + 1 < len(tokens) else "."
+    distance = min((max(first - k, k - last, 0) for k in places), default=12)
+    n_capital = sum(
+        token.text[0].isupper() and token.low not in _PRONOUNS for token in tokens[max(first, 1) : last + 1]
+    )
+    is_all_capital = n_capital == n - n_stop
+    has_kin = any(word in KIN for word in words)
+    is_verb = _VERB.fullmatch(words[0]) is not None
+    is_placed = before in _PLACING or (before in _DETERMINERS and first > 1 and tokens[first - 2].low in _PLACING)
+    size = min(n, N_MOST_WORDS) / N_MOST_WORDS
+    numbers = (
+        *(around.event, around.lacks, around.asks, around.is_told_by_other),
+        *(any(token.text == "[" for token in tokens[:first]), first == 0),
+        *(n == 1, n == 2, size, (n - n_known - n_stop) / n, n_known / n, n_stop / n),
+        *(any(word in _PRONOUNS for word in words), is_verb, words[-1].endswith(("ing", "ly", "ed"))),
+        *(n_capital > 0, is_all_capital, any(word[0].isdigit() for word in words), before in ('"', "“"), has_kin),
+        *(1 / (1 + distance), any(k < first for k in places)),
+        *(not after[0].isalnum(), _VERB.fullmatch(before) is not None),
+        *(before in _DETERMINERS, before in _PREPOSITIONS, after[0].isalnum() and after not in _EDGES),
+        *(asked.is_where and is_placed, asked.is_where and n_capital > 0),
+        *(asked.is_who and is_all_capital, asked.is_who and has_kin, asked.is_who and n <= 2),
+        *(asked.is_deed and is_verb, size * asked.is_deed, asked.is_named and is_all_capital),
+        *(size * asked.is_list, bool(asked.kind) and after[:5] == asked.kind, size * asked.is_felt),
+        *(around.starts.get(said[0].start, _FAR), around.ends.get(said[-1].end, _FAR)),
+    )
+    return tuple(map(float, numbers))
+
+
+@cache
+def _weights() -> NDArray[np.float64]:
+    kept = json.loads((files("hearth.data") / "answer_weights.json").read_text())["spans"]
+    return np.array([kept[name] for name in LOOKED_AT])

@@ -1,0 +1,79 @@
+"""What was said later on the same matter comes before what was said earlier: an old value must not win.
+
+Covered: two statements on one matter that both answer the question about as well, in any words.
+Not covered: which of two that both hold (two things one likes) matters more; both stay, the later first.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Sequence
+
+from hearth.memory.facts.relations import KIN
+from hearth.memory.search.memory_index import FloatArray
+from hearth.memory.search.terms import telling_words
+
+LEAST_LIKE = 0.45
+"""Cosine of two statements on one matter."""
+MOST_BEHIND = 0.25
+"""By how much the later one may be further from the question."""
+N_COMPARED = 6
+_ATTRIBUTE = re.compile(
+    r"(?:my|our|the|your|[\w-]+['’]s) (?P<thing>[\w -]+?) (?:is|are|was|goes|comes|expires)\b", re.IGNORECASE
+)
+_NAMED = re.compile(r"(?<!^)\b[A-Z]\w+")
+
+
+def latest_first(
+    question: str, texts: Sequence[str], moments: Sequence[dt.datetime | None], vectors: FloatArray
+) -> list[int]:
+    """The places of `texts` in a new order: each behind those that say later how the same matter stands.
+
+    Args:
+        moments: When each was said; None: it states nothing and stays where it is.
+        vectors: Unit vectors of the question and of each text, shape [1 + n, d].
+    """
+    asked, said = vectors[0], vectors[1:]
+    near, like = said @ asked, said @ said.T
+    order: list[int] = []
+    for first in range(len(texts)):
+        chain = [first]
+        while (later := _later(chain[-1], question, texts, moments, near, like)) is not None and later not in chain:
+            chain.append(later)
+        order += [place for place in reversed(chain) if place not in order]
+    return order
+
+
+def _later(
+    place: int,
+    question: str,
+    texts: Sequence[str],
+    moments: Sequence[dt.datetime | None],
+    near: FloatArray,
+    like: FloatArray,
+) -> int | None:
+    """What says later how the matter of one text stands; of several the nearest to it and to the question."""
+    at = moments[place]
+    found = [
+        other
+        for other, moment in enumerate(moments)
+        if at is not None
+        and moment is not None
+        and moment > at
+        and like[place, other] >= LEAST_LIKE
+        and near[other] >= near[place] - MOST_BEHIND
+        and not _is_of_another(question, texts[place], texts[other])
+    ]
+    return max(found, key=lambda other: float(like[place, other] + near[other]), default=None)
+
+
+def _is_of_another(question: str, earlier: str, later: str) -> bool:
+    """Whether the question is about someone or something named that only the earlier text speaks of."""
+    words = {word for word in telling_words(question) if word in KIN}
+    words |= {word.casefold() for word in _NAMED.findall(question) if word != "I"}
+    before, after = set(telling_words(earlier)), set(telling_words(later))
+    things = _ATTRIBUTE.match(earlier), _ATTRIBUTE.match(later)
+    if things[0] and things[1]:  # "my bike lock code" is not "my suitcase lock code"
+        words |= set(telling_words(things[0]["thing"])) & set(telling_words(question))
+    return any(word in before and word not in after for word in words)

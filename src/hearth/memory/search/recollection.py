@@ -1,0 +1,371 @@
+"""The memory that tools are handed: what is held true first, then what happened.
+
+A question is met by facts whose subject, relation and value hold most of its telling words. Of facts only the current
+ones are said, with since when and from where; those that ended, when the question asks for the past. An event on which
+only facts rest that ended or were revoked is not found: an old value never wins.
+
+Covered: facts by their words, and by words that mean a relation ("where does Ana live").
+Not covered: questions that need several facts; a question in words that neither fact nor event share.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from hearth.errors import NotFound
+from hearth.memory.event_memory import EventMemory, Filter, Found
+from hearth.memory.facts.fact_dates import MONTHS
+from hearth.memory.facts.fact_extraction import NEVER_FOUND
+from hearth.memory.facts.fact_store import ME, Fact, FactStore
+from hearth.memory.facts.relations import KIN, listed, said_of
+from hearth.memory.facts.statements import statements
+from hearth.memory.retention import SUMMARY
+from hearth.memory.search.answer_spans import WordReader
+from hearth.memory.search.question_answering import N_EVIDENCE, N_WEIGHED, NOTHING, answer_from, asks_for_time
+from hearth.memory.search.questions import asked_of, believed_then, declares, said_by
+from hearth.memory.search.recency import N_COMPARED, latest_first
+from hearth.memory.search.terms import STOP_WORDS, telling_words
+from hearth.protocols import MemoryHit, Recalled
+from hearth.types import Label
+
+FACT = "fact:"
+"""Ids of facts among those of events begin so."""
+N_MAX_FACTS = 5
+N_LISTED = 10
+"""Of what is held true alike ("what do I like"), so many are said."""
+N_PASSED_OVER = 10
+"""So many more events are looked at, as some are left out."""
+_LEAST_SHARE, _LEAST_COSINE = 0.34, 0.5
+"""Beside a search's words an event holds at least this share of them, or comes so near in meaning."""
+_LEAST_COVERED = 0.6
+_PAST = re.compile(
+    r"\b(?:used to|before|previous(?:ly)?|former(?:ly)?|earlier|old|once|in the past|did\b.*\blive)\b", re.I
+)
+_OWNER = re.compile(r"\s*(?:me|myself)[\s?.!]*", re.IGNORECASE)
+_MEANS: Mapping[str, frozenset[str]] = {
+    "lives in": frozenset(listed("live lives living home city town address moved")),
+    "works at": frozenset(listed("work works working job employer company office")),
+    "job": frozenset(listed("job work profession occupation living")),
+    "birthday": frozenset(listed("birthday born birth old age turn turns bday")),
+    "age": frozenset(listed("old age")),
+    "located at": frozenset(listed("located find put left keep kept stored parked hid hidden lies lie")),
+    "allergic to": frozenset(listed("allergic allergy allergies eat diet food intolerant")),
+    "diet": frozenset(listed("diet eat food vegan vegetarian cook")),
+    "avoids": frozenset(listed("avoid avoids eat drink diet food")),
+    "likes": frozenset(listed("like likes love loves enjoy enjoys preferences preference taste hobby hobbies")),
+    "dislikes": frozenset(listed("dislike dislikes hate hates like preferences preference")),
+    "prefers": frozenset(listed("prefer prefers preference preferences rather favourite like")),
+    "name": frozenset(listed("name called")),
+    "called": frozenset(listed("name called nickname call")),
+    "car": frozenset(listed("car drive vehicle")),
+    "speaks": frozenset(listed("speak speaks language languages")),
+    "habit": frozenset(listed("habit habits usually routine routines every often")),
+    "health": frozenset(listed("health condition illness disease")),
+    "from": frozenset(listed("from come hometown origin")),
+    "spouse": frozenset(listed("spouse married husband wife partner")),
+}
+"""Words that ask for a relation, beside its own."""
+
+
+class Recollection:
+    """`protocols.Memory` over facts and events."""
+
+    def __init__(self, events: EventMemory, facts: FactStore, reader: WordReader | None = None) -> None:
+        """The memory of a home.
+
+        Args:
+            reader: Helps to find the words of an event that are asked for.
+        """
+        self._events = events
+        self._facts = facts
+        self._reader = reader
+
+    @property
+    def events(self) -> EventMemory:
+        """What happened, without what is held true."""
+        return self._events
+
+    def remember(self, text: str, *, kind: str, at: dt.datetime, label: Label, key: str) -> str:
+        """As `EventMemory.remember`."""
+        return self._events.remember(text, kind=kind, at=at, label=label, key=key)
+
+    def forget(self, id: str) -> None:
+        """As `EventMemory.forget`, with the facts that rest on nothing else. Raises: NotFound."""
+        if id.startswith(FACT) and id[len(FACT) :].isdigit():
+            if not self._facts.erase([fact.id for fact in self._facts.history(int(id[len(FACT) :]))]):
+                raise NotFound(f"no fact {id!r} in memory; it may have been forgotten already")
+            return
+        self._events.forget(id)
+        self._facts.erase([fact.id for fact in self._facts.from_event(id) if fact.events == (id,)])
+
+    def search(
+        self,
+        query: str,
+        *,
+        limit: int = 5,
+        now: dt.datetime | None = None,
+        where: Filter | None = None,
+    ) -> tuple[MemoryHit, ...]:
+        """What is held true, then what happened; best first."""
+        facts = self.facts_for(query)[: min(limit, N_MAX_FACTS)] if where is None else ()
+        if facts and _OWNER.fullmatch(query):  # no event is near "me"
+            return tuple(_as_hit(fact, score, None if now is None else now.tzinfo) for fact, score in facts)
+        used = {event for fact, _ in facts for event in fact.events}
+        found = self._events.look_closely(query, limit=limit + N_PASSED_OVER, now=now, where=where)
+        kept = [_hit(one) for one in self._kept(found, query) if one.id not in used and _is_near(one, query)]
+        zone = now.tzinfo if now is not None else None
+        hits = (*(_as_hit(fact, score, zone) for fact, score in facts), *kept)
+        return self._latest_first(query, hits)[:limit]
+
+    def answer(self, question: str, *, now: dt.datetime) -> Recalled:
+        """The answer to `question` with what it rests on: what is held true, else what an event says, else that memory
+        does not say. Of a matter that is only named ("what do you know about Ana"), what there is."""
+        asked = asked_of(question)
+        if (then := believed_then(question)) is not None and (periods := self._events.times_in(then.when, now)):
+            return self._believed(then.whom, min(periods[0].end - dt.timedelta(seconds=1), now), now)
+        if (by := said_by(asked.text)) is not None:
+            periods = self._events.times_in(by.when, now)
+            if theirs := self._events.said_by(by.name, N_MAX_FACTS, periods):
+                return Recalled("listed", "", theirs)
+            if periods and self._events.said_by(by.name, 1):
+                return Recalled("unknown", NOTHING, chance=0.0)
+        if not asked.is_question:
+            hits = self.search(asked.text, now=now)
+            return Recalled("listed", "", hits) if hits else Recalled("unknown", NOTHING, chance=0.0)
+        if (held := self._held(asked.text, now)) is not None:
+            return held
+        found = self._kept(self._events.look_closely(asked.text, limit=N_WEIGHED + N_PASSED_OVER, now=now), asked.text)
+        hits = self._latest_first(asked.text, tuple(map(_hit, found[:N_WEIGHED])))
+        places = {hit.id: place for place, hit in enumerate(hits)}
+        found = sorted(found[:N_WEIGHED], key=lambda one: places[one.id])
+        said = answer_from(self._events, asked.text, found, now, reader=self._reader)
+        evidence = () if said.kind == "unknown" else tuple(map(_hit, said.evidence))
+        return Recalled(said.kind, said.text, evidence, round(said.chance, 4))
+
+    def _held(self, question: str, now: dt.datetime) -> Recalled | None:
+        """The fact that answers all of the question, with the words it rests on."""
+        is_when = asks_for_time(question)
+        facts = [fact for fact, share in self.facts_for(question) if share >= 1 and (not is_when or _tells_time(fact))]
+        if not facts:
+            return None
+        first = facts[0]
+        alike = [fact for fact in facts if _is_current(fact) and _alike(fact, first)][:N_LISTED] or [first]
+        events = tuple(dict.fromkeys(event for fact in alike for event in fact.events))
+        hit = _as_hit(first, 1.0, now.tzinfo)
+        return Recalled("fact", _together(alike, now.tzinfo), (hit, *self._events.told(events)[:N_EVIDENCE]))
+
+    def _believed(self, whom: str, then: dt.datetime, now: dt.datetime) -> Recalled:
+        """What was held true at a moment, of everyone or of somebody, the latest learnt first."""
+        held = self._facts.believed(as_of=then)
+        if _OWNER.fullmatch(whom):
+            held = tuple(fact for fact in held if fact.subject == ME)
+        elif whom:
+            kin = self._kin(held)
+            held = tuple(fact for fact in held if _covered(_asked(whom) or [whom.casefold()], fact, kin) > 0)
+        hits = tuple(_as_hit(fact, 1.0, now.tzinfo) for fact in sorted(held, key=lambda fact: -fact.id))
+        return Recalled("listed", "", hits[:N_LISTED]) if hits else Recalled("unknown", NOTHING, chance=0.0)
+
+    def _kept(self, found: Sequence[Found], question: str) -> list[Found]:
+        """Without what repeats memory itself, what was only asked or ordered, what says the same again, and what is so
+        no longer."""
+        kept: list[Found] = []
+        said: set[str] = set()
+        for one in (_line_of(folded, question) for folded in found):
+            plain = " ".join(one.text.casefold().split()).rstrip(" .!")
+            is_said = one.kind not in NEVER_FOUND and (one.kind != "request" or declares(one.text))
+            if is_said and plain not in said and not self._is_outdated(one.id, question):
+                said.add(plain)
+                kept.append(one)
+        return kept
+
+    def _latest_first(self, query: str, hits: tuple[MemoryHit, ...]) -> tuple[MemoryHit, ...]:
+        """Of what the owner said on one matter, the latest before the earlier."""
+        compared = hits[:N_COMPARED]
+        moments = [hit.at if hit.kind in _OWN and _states(hit) else None for hit in compared]
+        if sum(moment is not None for moment in moments) < 2 or _PAST.search(query):
+            return hits
+        texts = [hit.text for hit in compared]
+        vectors = self._events.vectors_of([query, *texts])
+        if vectors is None:
+            return hits
+        order = latest_first(query, texts, moments, vectors)
+        return (*(compared[place] for place in order), *hits[len(compared) :])
+
+    def facts_for(self, query: str) -> tuple[tuple[Fact, float], ...]:
+        """Current facts that answer `query`, best first, each with the share of the question's words it holds; ended
+        ones where the question asks for the past."""
+        if _OWNER.fullmatch(query):
+            mine = sorted(self._facts.believed(ME), key=lambda fact: -fact.id)
+            return tuple((fact, 1.0) for fact in mine)
+        asked = _asked(query)
+        if not asked:
+            return ()
+        held = self._facts.believed()
+        if _PAST.search(query):
+            asked = [word for word in asked if not _PAST.fullmatch(word)] or asked
+            held = (*held, *self._facts.ended())
+        kin = self._kin(held)
+        scored = [(fact, _covered(asked, fact, kin)) for fact in held]
+        found = [(fact, score) for fact, score in scored if score >= _LEAST_COVERED]
+        if all(word in KIN for word in asked):  # "who is my sister": not where she lives
+            found = [pair for pair in found if pair[0].subject == ME] or found
+        found.sort(key=lambda pair: (-round(pair[1], 3), pair[0].until is not None, -pair[0].confidence, -pair[0].id))
+        return tuple(found)
+
+    def _is_outdated(self, event: str, query: str) -> bool:
+        """Whether what the event says on the question is so no longer: facts that ended answer it, better than those
+        that rest on it and still are so."""
+        resting = self._facts.from_event(event)
+        if not resting or _PAST.search(query):
+            return False
+        current = [fact for fact in resting if _is_current(fact)]
+        if not current:
+            return True
+        asked = _asked(query)
+        kin = self._kin(self._facts.believed(ME))
+        gone = [fact for fact in resting if fact.unlearnt is None and not _is_current(fact)]
+        best = max((_covered(asked, fact, kin) for fact in current), default=0.0)
+        return any(_covered(asked, fact, kin) > best for fact in gone)
+
+    @staticmethod
+    def _kin(held: Sequence[Fact]) -> dict[str, str]:
+        relatives = [fact for fact in held if fact.subject == ME and fact.relation in KIN.values()]
+        return {fact.relation: fact.value.casefold() for fact in relatives}
+
+
+_ASKING = frozenset(
+    listed("remember know tell told say said find look search mention mentioned much many long thing things")
+)
+
+
+_RELATING = frozenset(listed("like called name")).union(*_MEANS.values())
+
+
+def _asked(query: str) -> list[str]:
+    """The words a question is about; where none tells anything, those that name a relation ("what do I like")."""
+    words = [word for word in telling_words(query) if word not in _ASKING]
+    return [word for word in words if word not in STOP_WORDS] or [word for word in words if word in _RELATING]
+
+
+_OWN = frozenset({"fact", "request", "remembered"})
+"""Kinds of what the owner said."""
+
+
+def _states(hit: MemoryHit) -> bool:
+    return hit.kind == "fact" or any(is_told for _, _, is_told in statements(hit.text))
+
+
+def _is_current(fact: Fact) -> bool:
+    return fact.unlearnt is None and fact.until is None and fact.status != "revoked"
+
+
+def _covered(asked: list[str], fact: Fact, kin: Mapping[str, str]) -> float:
+    """The share of the question's words that a fact holds; 0 where all they share is a common relation."""
+    subject = set(_words(fact.subject))
+    relation = set(_words(fact.relation)) | _MEANS.get(fact.relation, frozenset())
+    relation |= {word for word, means in KIN.items() if means == fact.relation}
+    value = set(_words(fact.value))
+    mentioned = {name for word in asked if (name := kin.get(KIN.get(word, ""))) is not None}
+    if mentioned and fact.subject != ME and fact.subject.casefold() in mentioned:
+        subject |= {word for word in asked if KIN.get(word, "") in kin}
+    n_met, tells = 0, False
+    for word in asked:
+        in_subject, in_value = _meets(word, subject), _meets(word, value)
+        in_relation = _meets(word, relation)
+        n_met += in_subject or in_value or in_relation
+        tells |= in_subject or in_value or (in_relation and fact.subject == ME)
+    return n_met / len(asked) if tells else 0.0
+
+
+def _hit(found: Found) -> MemoryHit:
+    return MemoryHit(found.id, found.text, found.kind, found.at, found.total, found.person)
+
+
+_LINE = re.compile(r"(?:\d{1,2} \w+ )?\d\d:\d\d (?:(?P<person>[A-Z][\w.'’-]+(?: [A-Z][\w.'’-]+){0,3}): )?(?P<text>.+)")
+
+
+def _line_of(found: Found, question: str) -> Found:
+    """Of a day's summary the line nearest to the question, with who said it: another's words are never the owner's."""
+    lines = [line for row in found.text.splitlines() if (line := _LINE.fullmatch(row.strip()))]
+    if found.kind != SUMMARY or not lines:
+        return found
+    asked = set(_asked(question))
+
+    def shared(line: re.Match[str]) -> tuple[int, int]:
+        said = set(telling_words(line.group()))
+        return len(asked & said), len({word[:4] for word in asked} & {word[:4] for word in said})
+
+    best = max(lines, key=shared)
+    return replace(found, text=best["text"], person=best["person"] or found.person)
+
+
+def _is_near(found: Found, query: str) -> bool:
+    """Whether an event is about what is looked for, and not only vaguely near."""
+    asked = {word[:4] for word in _asked(query)}
+    said = {word[:4] for word in telling_words(f"{found.person} {found.text}")}
+    return len(asked & said) >= _LEAST_SHARE * len(asked) or max(found.cosine, found.close) >= _LEAST_COSINE
+
+
+def _alike(one: Fact, other: Fact) -> bool:
+    return one.subject.casefold() == other.subject.casefold() and one.relation == other.relation
+
+
+def _together(facts: Sequence[Fact], zone: dt.tzinfo | None) -> str:
+    """Facts of one subject and relation in one sentence, the earlier learnt first."""
+    said = [sentence(fact, zone) for fact in sorted(facts, key=lambda fact: fact.id)]
+    start = said_of(facts[0].relation, facts[0].subject, "")
+    if len(said) > 1 and all(one.startswith(start) for one in said):
+        said = [said[0], *(one.removeprefix(start) for one in said[1:])]
+    return " and ".join(filter(None, (", ".join(said[:-1]), said[-1])))
+
+
+def _tells_time(fact: Fact) -> bool:
+    return (
+        fact.since is not None
+        or fact.until is not None
+        or fact.relation == "birthday"
+        or _TIME.search(fact.value) is not None
+    )
+
+
+_TIME = re.compile(rf"\d|\b(?:{'|'.join(MONTHS)}|\w+days?|noon|midnight|morning|evening|night|o'clock)\b", re.I)
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in telling_words(text) if word != ME]
+
+
+def _meets(word: str, words: set[str] | frozenset[str]) -> bool:
+    """Whether one of them is `word`, but for its ending."""
+    if word in words:
+        return True
+    stem = max(4, len(word) - 3)
+    return len(word) > 3 and any(other[:stem] == word[:stem] and abs(len(other) - len(word)) <= 3 for other in words)
+
+
+def _as_hit(fact: Fact, score: float, zone: dt.tzinfo | None) -> MemoryHit:
+    return MemoryHit(f"{FACT}{fact.id}", sentence(fact, zone), "fact", fact.learnt.astimezone(zone), score)
+
+
+def sentence(fact: Fact, zone: dt.tzinfo | None = None) -> str:
+    """A fact with since when, until when and how sure: `you live in Ghent, since 1 March 2019`.
+
+    Args:
+        zone: The owner's; the machine's by default.
+    """
+    text = said_of(fact.relation, fact.subject, fact.value)
+    if fact.since is not None:
+        text += f", since {_day(fact.since.astimezone(zone))}"
+    if fact.until is not None:
+        text += f", until {_day(fact.until.astimezone(zone))}"
+    if fact.confidence < 0.75:
+        text += " (not sure)"
+    return text
+
+
+def _day(moment: dt.datetime) -> str:
+    is_year = (moment.month, moment.day, moment.hour) == (1, 1, 0)
+    return f"{moment.year}" if is_year else f"{moment.day} {MONTHS[moment.month - 1].capitalize()} {moment.year}"

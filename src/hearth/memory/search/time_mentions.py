@@ -1,0 +1,35 @@
+"""The stretches of time a question names, for memory to look in."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from hearth.language.values.slots import find_slots
+from hearth.memory.search.memory_ranking import Period
+from hearth.types import Context
+
+_EARLIEST = dt.timedelta(days=36500)
+
+
+def times_named(text: str, now: dt.datetime, country: str = "") -> tuple[Period, ...]:
+    """The bounded times in `text`, as seen from `now`; "before June" and "since Monday" are open on one side and cut
+    at a hundred years before and at `now`."""
+    periods = []
+    for slot in find_slots(text, now, Context(country=country)):
+        if slot.kind != "time" or not {"date", "start", "end"} & slot.views.keys():
+            continue
+        start, end = (_moment(slot.views.get(name), now) for name in ("start", "end"))
+        if start is None and end is None:
+            start = _moment(slot.views.get("date"), now)
+            end = start and start + dt.timedelta(days=1)
+        start, end = start or now - _EARLIEST, end or now
+        if start < end:
+            periods.append(Period(start, end))
+    return tuple(periods)
+
+
+def _moment(value: object, now: dt.datetime) -> dt.datetime | None:
+    if not isinstance(value, str):
+        return None
+    moment = dt.datetime.fromisoformat(value)
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=now.tzinfo)

@@ -1,0 +1,251 @@
+"""all-MiniLM-L6-v2 with an adapter merged in, as int8 by onnxruntime: contextual states of a row of token vectors.
+
+The weights come from the same pinned package as the sentence encoder's; an adapter adds a low-rank change to some of
+its matrices and may replace biases and norms. Merging and quantising happen once for each adapter (two seconds); the
+graph is kept in the cache under the adapter's hash and built again when it is missing or damaged. No torch.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import tokenizers
+from numpy.typing import NDArray
+
+from hearth.models.encoder import minilm
+from hearth.models.encoder.onnx_session import onnxruntime
+
+if TYPE_CHECKING:
+    import onnx
+
+Array = NDArray[np.float32]
+
+WIDTH = 384
+N_LAYERS, _N_HEADS = 6, 12
+MATRICES = tuple(
+    f"encoder.layer.{layer}.{part}"
+    for layer in range(N_LAYERS)
+    for part in (
+        "attention.self.query",
+        "attention.self.key",
+        "attention.self.value",
+        "attention.output.dense",
+        "intermediate.dense",
+        "output.dense",
+    )
+)
+"""Names of the matrices an adapter may change, without `.weight`."""
+GRAPH_VERSION = 1
+"""Part of the cache key: raise it with every change to the graph."""
+
+
+class AdaptedEncoder:
+    """States of tokens under an adapter. May be used from several threads at once."""
+
+    def __init__(self, session: onnxruntime.InferenceSession, words: Array, places: Array, segments: Array) -> None:
+        """Use `AdaptedEncoder.open`."""
+        self._session = session
+        self.words = words
+        """Rows of word vectors, shape [n_words, 384]; mapped from the package's file."""
+        self.places = places
+        """Shape [512, 384]."""
+        self.segments = segments
+        """Shape [2, 384]."""
+
+    @classmethod
+    def open(
+        cls, adapter: Mapping[str, Array], fingerprint: str, cache_dir: Path | None = None, *, n_threads: int = 0
+    ) -> AdaptedEncoder:
+        """Merge the adapter, or take the graph kept from last time.
+
+        Args:
+            adapter: `NAME.down` [rank, in] and `NAME.up` [out, rank] for names of `MATRICES`, whose product is added;
+                `=NAME` for a bias or norm that is replaced.
+            fingerprint: Of the adapter's file: the key of the cached graph.
+            n_threads: 0 takes the machine's cores, at most four.
+        Raises:
+            MissingExtraError: The package with the weights is not installed.
+            ConfigError: The package's files are not the ones this version was built for.
+        """
+        folder = minilm.model_dir()
+        cache = minilm.cache_folder(cache_dir)
+        minilm.verify_weights(folder / "model.safetensors", cache)
+        weights, mapping = minilm.map_weights(folder / "model.safetensors")
+        key = hashlib.sha256(fingerprint.encode()).hexdigest()[:16]
+        graph = _graph_bytes(weights, adapter, cache / f"adapted-{key}-{GRAPH_VERSION}.onnx")
+        session = _start_session(graph, n_threads)
+        places = np.array(weights["embeddings.position_embeddings.weight"], dtype=np.float32)
+        segments = np.array(weights["embeddings.token_type_embeddings.weight"], dtype=np.float32)
+        minilm.release_pages(mapping)
+        return cls(session, weights["embeddings.word_embeddings.weight"], places, segments)
+
+    def states(self, embedded: Array) -> Array:
+        """Last layer's states of one row of tokens.
+
+        Args:
+            embedded: Word + place + segment vectors, shape [n_tokens, 384].
+        """
+        (states,) = self._session.run(None, {"embedded": embedded})
+        return np.asarray(states, dtype=np.float32)
+
+
+def load_tokenizer() -> tokenizers.Tokenizer:
+    """The package's tokenizer, without cutting or padding."""
+    tokenizer = tokenizers.Tokenizer.from_file(str(minilm.model_dir() / "tokenizer.json"))
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer
+
+
+def load_weights(cache_dir: Path | None = None) -> dict[str, Array]:
+    """The package's weights by name, verified; views of the mapped file.
+
+    Raises:
+        MissingExtraError: The package is not installed.
+        ConfigError: Its files are not the ones this version was built for.
+    """
+    path = minilm.model_dir() / "model.safetensors"
+    minilm.verify_weights(path, minilm.cache_folder(cache_dir))
+    return minilm.map_weights(path)[0]
+
+
+def merged(weights: Mapping[str, Array], adapter: Mapping[str, Array]) -> dict[str, Array]:
+    """Weights of the transformer with the adapter's changes."""
+    result = {
+        name: np.asarray(adapter.get(f"={name}", value), dtype=np.float32)
+        for name, value in weights.items()
+        if name.startswith(("encoder.", "embeddings.LayerNorm."))
+    }
+    for name in MATRICES:
+        down, up = adapter.get(f"{name}.down"), adapter.get(f"{name}.up")
+        if down is not None and up is not None:
+            result[f"{name}.weight"] = result[f"{name}.weight"] + up.astype(np.float32) @ down.astype(np.float32)
+    return result
+
+
+# ── Graph ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _graph_bytes(weights: Mapping[str, Array], adapter: Mapping[str, Array], path: Path) -> bytes:
+    """The cached graph when it is whole, else a new one."""
+    mark = path.with_suffix(".sha256")
+    with contextlib.suppress(OSError):
+        graph = path.read_bytes()
+        if mark.read_bytes() == hashlib.sha256(graph).hexdigest().encode():
+            return graph
+    graph = quantised(float_graph(merged(weights, adapter)))
+    minilm.keep(path, graph)
+    minilm.keep(mark, hashlib.sha256(graph).hexdigest().encode())
+    return graph
+
+
+def _start_session(graph: bytes, n_threads: int) -> onnxruntime.InferenceSession:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = n_threads or min(minilm.n_cores(), 4)
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    # As for the sentence encoder: an agent that waits keeps neither cores nor freed buffers.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    options.enable_cpu_mem_arena = False
+    options.enable_mem_pattern = False
+    return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+
+
+def quantised(model: onnx.ModelProto) -> bytes:
+    """The graph with int8 matrices, scaled by output channel; activations are scaled as they come."""
+    # Imported here: only the first start after an adapter changed builds a graph.
+    import logging
+
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    with tempfile.TemporaryDirectory(prefix="hearth-") as folder:
+        path = Path(folder, "graph.onnx")
+        logging.disable(logging.WARNING)  # it advises a step that a graph made here has no need of
+        try:
+            quantize_dynamic(
+                model, path, weight_type=QuantType.QInt8, per_channel=True, op_types_to_quantize=["MatMul"]
+            )
+        finally:
+            logging.disable(logging.NOTSET)
+        return path.read_bytes()
+
+
+class _Writer:
+    """Collects the nodes and constants of an ONNX graph."""
+
+    def __init__(self) -> None:
+        # Only the first start after an adapter changed builds a graph; the others do not pay for importing onnx.
+        import onnx
+
+        self._onnx = onnx
+        self._nodes: list[onnx.NodeProto] = []
+        self._constants: list[onnx.TensorProto] = []
+
+    def node(
+        self, operator: str, inputs: Sequence[str], attributes: Mapping[str, int | float | list[int]] | None = None
+    ) -> str:
+        output = f"{operator}_{len(self._nodes)}"
+        node = self._onnx.helper.make_node(operator, list(inputs), [output], name=output)
+        node.attribute.extend(self._onnx.helper.make_attribute(k, v) for k, v in (attributes or {}).items())
+        self._nodes.append(node)
+        return output
+
+    def constant(self, value: NDArray[np.generic]) -> str:
+        name = f"constant_{len(self._constants)}"
+        self._constants.append(self._onnx.numpy_helper.from_array(np.ascontiguousarray(value), name))
+        return name
+
+    def finish(self, output: str) -> onnx.ModelProto:
+        helper, kind = self._onnx.helper, self._onnx.TensorProto.FLOAT
+        graph = helper.make_graph(
+            self._nodes,
+            "adapted-minilm",
+            [helper.make_tensor_value_info("embedded", kind, ["tokens", WIDTH])],
+            [helper.make_tensor_value_info(output, kind, ["tokens", WIDTH])],
+            self._constants,
+        )
+        model: onnx.ModelProto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+        return model
+
+
+def float_graph(weights: Mapping[str, Array]) -> onnx.ModelProto:
+    """BERT over one row of tokens: `embedded` [tokens, 384] → states [tokens, 384].
+
+    Source:
+        Devlin et al. 2019, https://arxiv.org/abs/1810.04805
+    """
+    g = _Writer()
+    by_head = g.constant(np.array([-1, _N_HEADS, WIDTH // _N_HEADS], np.int64))
+    by_token = g.constant(np.array([-1, WIDTH], np.int64))
+    scale = np.float32((WIDTH // _N_HEADS) ** -0.5)
+
+    def linear(x: str, name: str, factor: np.float32 | float = 1.0) -> str:
+        product = g.node("MatMul", [x, g.constant(weights[f"{name}.weight"].T * np.float32(factor))])
+        return g.node("Add", [product, g.constant(weights[f"{name}.bias"] * np.float32(factor))])
+
+    def norm(x: str, name: str) -> str:
+        inputs = [x, g.constant(weights[f"{name}.weight"]), g.constant(weights[f"{name}.bias"])]
+        return g.node("LayerNormalization", inputs, {"axis": -1, "epsilon": 1e-12})
+
+    def heads(x: str, order: list[int]) -> str:
+        return g.node("Transpose", [g.node("Reshape", [x, by_head])], {"perm": order})
+
+    x = norm("embedded", "embeddings.LayerNorm")
+    for layer in range(N_LAYERS):
+        name = f"encoder.layer.{layer}"
+        query = heads(linear(x, f"{name}.attention.self.query", scale), [1, 0, 2])
+        key = heads(linear(x, f"{name}.attention.self.key"), [1, 2, 0])
+        value = heads(linear(x, f"{name}.attention.self.value"), [1, 0, 2])
+        mixed = g.node("MatMul", [g.node("Softmax", [g.node("MatMul", [query, key])], {"axis": -1}), value])
+        mixed = g.node("Reshape", [g.node("Transpose", [mixed], {"perm": [1, 0, 2]}), by_token])
+        mixed = linear(mixed, f"{name}.attention.output.dense")
+        x = norm(g.node("Add", [mixed, x]), f"{name}.attention.output.LayerNorm")
+        inner = g.node("Gelu", [linear(x, f"{name}.intermediate.dense")])
+        x = norm(g.node("Add", [linear(inner, f"{name}.output.dense"), x]), f"{name}.output.LayerNorm")
+    return g.finish(x)

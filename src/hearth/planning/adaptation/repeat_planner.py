@@ -1,0 +1,342 @@
+"""A request that the owner made before, in the same words or nearly: the plan that was right then, read for today.
+
+`planning.adaptation.case_adaptation` finds the demonstration and says how sure it is; here its plan is made to fit:
+times that were said are read anew from the request's own words, other moments move by the days in between, and every
+value that the request says must have come into the plan. Where anything is left over, nothing is proposed, and the
+request is thought about.
+
+Covered: what was taught, with other politeness, order or spelling, another quotation, name or number in it, another
+day. Not covered: requests that deny, ask about or limit what was taught ("don't …", "did you …", "… but not …"), plans
+with the id of one record in them or with an address written out, values or "on" and "off" that changed places, what
+points back to words of that day ("send it"), moments that cannot be told anew: these are always thought about.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hearth.errors import PlanError
+from hearth.formats.plan_validation import check_plan
+from hearth.language.values.slots import Slot, find_slots
+from hearth.planning.adaptation.case_adaptation import SIGNS, Repeat, Repeats, exchanged, moment_later, moved, values_of
+from hearth.planning.adaptation.templates import is_moment
+from hearth.planning.adaptation.word_alignment import POLITE, Said, words_of
+from hearth.types import TYPE_NAMES, Argument, Context, Demonstration, Plan, Ref, Request, Step, ToolSpec
+
+SURE, SURE_WHOLE = 0.8, 0.5
+"""As sure as that a repeated plan must be, and one of a request in the very words: on lives of a pilot fleet .998 of
+such plans are right, and more than half of what owners ask is so sure."""
+N_NEAR = 12
+"""So many demonstrations are laid beside a request."""
+_SOON_S = 3600.0
+"""A moment that was not said and lies nearer than this was reckoned from the moment of asking."""
+_TURNS = frozenset(
+    re.findall(
+        r"\w+",
+        "not no don dont never without except but unless instead cancel stop undo which whose did does has have had is "
+        "are was were on off up down in out open opens close shut lock unlock start begin end send sends draft add "
+        "remove delete more less all none first last next before after left right high low higher lower brighter "
+        "dimmer darker louder quieter softer warmer cooler colder t cannot nor neither nobody nothing none skip avoid "
+        "if until till later soon should shall might increase decrease raise reduce mute unmute pause resume enable "
+        "disable arm disarm accept decline yes",
+    )
+)
+"""A word that turns a request round: said now and not when it was taught, or the other way about."""
+_POINTS = frozenset(("it", "that", "this", "them", "those", "these", "same", "him", "her"))
+"""Words that stand for what was said before, when they are among the first few."""
+_N_FIRST = 4
+_QUESTIONS = frozenset(("what", "when", "who", "why", "how", "where"))
+"""These, too, at the beginning."""
+_IDLE = POLITE | frozenset(
+    re.findall(
+        r"\w+",
+        "a an the my our your this that it its i and so well oh ah now then just again quickly when think cheers there "
+        "s m",
+    )
+)
+"""Words that change nothing when they are added or left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class SaidAgain:
+    """What a request asks for that was made before."""
+
+    plan: Plan
+    """Without steps: the owner taught that nothing is to be done."""
+    is_exchanged: bool
+    """Whether a value stands in the place of another; times and quotations do without being anything else."""
+    is_whole: bool
+    """Whether every word of either was in the other, but for idle ones, times and values."""
+    left: frozenset[str] = frozenset()
+    """Words of either that are not in the other, nor in the plan."""
+
+
+def said_again(
+    request: Request,
+    form: NDArray[np.float32],
+    near: Sequence[tuple[Demonstration, NDArray[np.float32]]],
+    rarity: Mapping[str, float],
+    context: Context,
+    tools: Mapping[str, ToolSpec],
+) -> SaidAgain | None:
+    """The plan that was taught for a request like this one, when it is surely meant.
+
+    Args:
+        form: The request's.
+        near: The owner's demonstrations likest it, oldest first, each with its form.
+        rarity: How much words tell (`repeating.rarity_of`).
+    """
+    taught = _newest_of_each(near)
+    repeats = Repeats(rarity, len(form))
+    likeness = []
+    for one, its_form in taught.values():
+        repeats.add(one, its_form)
+        likeness.append(1.0 if _telling(one.request) == _telling(request.text) else float(its_form @ form))
+    cosines = np.array(likeness, dtype=np.float32)  # forms are without what was said: those of the same words differ
+    best = next(iter(repeats.propose(request.text, form, request.now, cosines=cosines)), None)
+    if best is None or best.sureness < SURE_WHOLE:
+        return None
+    one = next(one for one, _ in taught.values() if one.id == best.id)
+    if (
+        _is_turned(one.request, request.text)
+        or _points_back(one)
+        or any(names_a_record(step, tools) for step in best.plan.steps)
+    ):
+        return None
+    then = find_slots(one.request, one.now or request.now, context)
+    now = find_slots(request.text, request.now, context)
+    plan = _read_anew(best, one, request, then, now)
+    if plan is None or not _is_accounted(then, now, one.plan, plan) or _is_swapped(one, request.text, then, plan):
+        return None
+    left = _left_over(one.request, request.text, then, now)
+    is_exchanged = bool(left & words_in(one.plan, plan))
+    others = frozenset(left - words_in(one.plan, plan))
+    if best.sureness < SURE and (is_exchanged or others):
+        return None
+    if not plan.steps:
+        return None if others else SaidAgain(Plan((), rests_on=(one.id,)), is_exchanged, True)
+    is_new = bool(best.signs[SIGNS.index("exchanged")])
+    steps = tuple(replace(step, text=request.text) if is_new else step for step in plan.steps)
+    try:
+        whole = check_plan(Plan(steps, confidence=round(best.sureness, 4), rests_on=(one.id,)), tools)
+    except PlanError:  # its tools are not there, or what was said is no value of theirs
+        return None
+    return SaidAgain(whole, is_exchanged, not others, others)
+
+
+def _telling(text: str) -> list[str]:
+    return [word for word in words_of(text)[0] if word not in POLITE]
+
+
+def _newest_of_each(
+    near: Sequence[tuple[Demonstration, NDArray[np.float32]]],
+) -> dict[tuple[str, ...], tuple[Demonstration, NDArray[np.float32]]]:
+    """Of demonstrations in the very same words, polite ones aside, the newest: a correction stands, also against what
+    was done and not objected to."""
+    found: dict[tuple[str, ...], tuple[Demonstration, NDArray[np.float32]]] = {}
+    for one in near:
+        words = tuple(_telling(one[0].request)) or words_of(one[0].request)[0]
+        known = found.get(words)
+        if known is None or one[0].source == "owner" or known[0].source != "owner":
+            found.pop(words, None)
+            found[words] = one
+    return found
+
+
+def _is_turned(taught: str, said: str) -> bool:
+    then, now = words_of(taught)[0], words_of(said)[0]
+    first = [next((word for word in words if word not in POLITE), "") for words in (then, now)]
+    asks = (first[0] in _QUESTIONS) != (first[1] in _QUESTIONS)
+    return asks or bool((set(then) ^ set(now)) & _TURNS)
+
+
+def _points_back(taught: Demonstration) -> bool:
+    """Whether a request was about what was said before it ("send it"): its plan has values of that day."""
+    said = set(words_of(taught.request)[0])
+    unsaid = (value.split() for value in _written(taught.plan) if not re.match(r" \d", value))
+    first = _telling(taught.request)[:_N_FIRST]  # further behind it stands for what this request itself names
+    return not _POINTS.isdisjoint(first) and any(words and said.isdisjoint(words) for words in unsaid)
+
+
+def names_a_record(step: Step, tools: Mapping[str, ToolSpec]) -> bool:
+    """Whether a value written out is the id of one record, or decides where something goes."""
+    spec = tools.get(step.tool)
+    return spec is None or any(
+        (p.is_sink or p.type.removeprefix("list[").removesuffix("]") not in TYPE_NAMES)
+        and any(not isinstance(one, Ref) for one in _items(step.arguments.get(p.name)))
+        for p in spec.parameters
+        if p.name in step.arguments
+    )
+
+
+def _items(value: Argument) -> list[Argument]:
+    return value if isinstance(value, list) else [value]
+
+
+def holds_what_is_gone(plan: Plan, tools: Mapping[str, ToolSpec], slots: Sequence[Slot], now: dt.datetime) -> bool:
+    """Whether a step that changes or sends something has a moment that is over and that nobody said: one of the day on
+    which it was taught."""
+    said = {str(view)[:16] for slot in slots for view in slot.views.values()}
+    steps = tuple(step for step in plan.steps if tools[step.tool].effect != "none")
+    return any(
+        isinstance(value, str) and is_moment(value) and value[:16] not in said and _is_gone(value, now)
+        for value in values_of(Plan(steps))
+    )
+
+
+# ── Values that are said ──────────────────────────────────────────────────────────────────────────────────
+
+
+def _left_over(taught: str, said: str, then: Sequence[Slot], now: Sequence[Slot]) -> set[str]:
+    """Words of either request that the other has not: idle words, times and quotations left out."""
+    pairs = Said(said, lambda _: 1.0).paired(words_of(taught)[0])
+    left: set[str] = set()
+    for text, slots, known in ((taught, then, pairs.keys()), (said, now, set(pairs.values()))):
+        spans = [(slot.start, slot.end) for slot in slots if slot.kind in ("time", "quoted")]
+        for k, (word, (start, end)) in enumerate(zip(*words_of(text), strict=True)):
+            if k not in known and not any(a <= start and end <= b for a, b in spans):
+                left.add(word)
+    return left - _IDLE
+
+
+def _is_swapped(one: Demonstration, said: str, then: Sequence[Slot], plan: Plan) -> bool:
+    """Whether the plan would hold what is not said now; or words of its values, or words that turn, are said in another
+    order: "the report to Tom, the invoice to Anna" and the other way about."""
+    taught, now = words_of(one.request), words_of(said)[0]
+    pairs = Said(said, lambda _: 1.0).paired(taught[0])
+    still = words_in(plan) - _IDLE
+
+    def held(is_time: bool) -> set[int]:
+        spans = [(slot.start, slot.end) for slot in then if (slot.kind == "time") == is_time]
+        return {k for k, (a, b) in enumerate(taught[1]) if any(c <= a and b <= d for c, d in spans)}
+
+    timed, slotted = held(True), held(False)
+    if any(
+        word in still and word not in now and (k not in pairs or now[pairs[k]] not in still)
+        for k, word in enumerate(taught[0])
+        if k not in timed
+    ):
+        return True
+    telling = (words_in(one.plan) | _TURNS) - _IDLE
+    order = [pairs[k] for k, word in enumerate(taught[0]) if k in pairs and (word in telling or k in slotted - timed)]
+    return order != sorted(order)
+
+
+def _read_anew(
+    best: Repeat, taught: Demonstration, request: Request, then: Sequence[Slot], now: Sequence[Slot]
+) -> Plan | None:
+    """The plan with its times as the request says them; None where they cannot be told."""
+    moments = [value for value in values_of(taught.plan) if isinstance(value, str) and is_moment(value)]
+    if not moments:
+        return best.plan
+    times, others = ([slot for slot in slots if slot.kind == "time"] for slots in (then, now))
+    if taught.now is None or len(times) != len(others):
+        return None
+    changes: dict[str, str] = {}
+    read: set[str] = set()
+    for slot, other in zip(times, others, strict=True):
+        for name, value in _moments_in(slot, taught.plan):
+            said = other.views.get(name)
+            moved_to = _after_moving(value, taught, request)
+            if not isinstance(said, str) or changes.setdefault(moved_to, _like(value, said)) != _like(value, said):
+                return None  # two things at one moment then, at two now
+            read.add(value)
+    for value in set(moments) - read:
+        days = _days_later(times, others)
+        if days is None and not times and not _is_soon(value, taught.now):
+            days = (request.now.date() - taught.now.astimezone(request.now.tzinfo).date()).days
+        later = None if days is None else moment_later(value, days, request.now.tzinfo)
+        if later is None or (_is_gone(later, request.now) and not _is_gone(value, taught.now)):
+            return None
+        if changes.setdefault(_after_moving(value, taught, request), later) != later:
+            return None
+    return exchanged(best.plan, lambda value: changes.get(value, value) if isinstance(value, str) else value)
+
+
+def _days_later(then: Sequence[Slot], now: Sequence[Slot]) -> int | None:
+    """How many days all that is said now is later than what was said then; None where that is not one number."""
+    found: set[int | None] = set()
+    for a, b in zip(then, now, strict=True):
+        before, after = (str(slot.views.get("datetime") or slot.views.get("date") or "") for slot in (a, b))
+        if not before or not after or before[10:16] != after[10:16]:
+            return None
+        found.add((dt.date.fromisoformat(after[:10]) - dt.date.fromisoformat(before[:10])).days)
+    return found.pop() if len(found) == 1 else None
+
+
+def _is_soon(value: str, now: dt.datetime) -> bool:
+    """Whether a moment was reckoned from the one of asking: "in a bit"."""
+    return len(value) > 10 and abs((_at(value, now) - now).total_seconds()) < _SOON_S
+
+
+def _is_gone(value: str, now: dt.datetime) -> bool:
+    return value < now.date().isoformat() if len(value) == 10 else _at(value, now) < now
+
+
+def _at(value: str, now: dt.datetime) -> dt.datetime:
+    try:
+        at = dt.datetime.fromisoformat(value)
+    except ValueError:  # a text that begins like a moment
+        return now
+    return at if at.tzinfo is not None else at.replace(tzinfo=now.tzinfo)
+
+
+def _moments_in(slot: Slot, plan: Plan) -> Iterator[tuple[str, str]]:
+    """The views of a time that are moments of a plan: name and value in the plan."""
+    for value in values_of(plan):
+        if isinstance(value, str) and is_moment(value):
+            names = [n for n, view in slot.views.items() if isinstance(view, str) and view[:16] == value[:16]]
+            if names:
+                yield names[0], value
+
+
+def _after_moving(value: str, taught: Demonstration, request: Request) -> str:
+    """What a taught moment has become in a repeated plan."""
+    if taught.now is None:
+        return value
+    step = moved(Plan((Step("", {"at": value}),)), taught.now, request.now).steps[0]
+    return str(step.arguments["at"])
+
+
+def _like(value: str, said: str) -> str:
+    """A moment written as another is: a day alone, or a day with its time."""
+    return said[:10] if len(value) == 10 else said
+
+
+def _is_accounted(then: Sequence[Slot], now: Sequence[Slot], taught: Plan, plan: Plan) -> bool:
+    """Whether each value that is said now was said when it was taught, or has come into the plan; and the other way."""
+    same = {_words(slot) for slot in then} & {_words(slot) for slot in now}
+    before, after = _written(taught), _written(plan)
+
+    def is_left(slot: Slot, holds: Plan, written: Sequence[str]) -> bool:
+        return not (any(_moments_in(slot, holds)) if slot.kind == "time" else _stands_in(slot, written))
+
+    if any(is_left(slot, plan, after) for slot in now if _words(slot) not in same):
+        return False
+    gone = [slot for slot in then if _words(slot) not in same]
+    return not any(is_left(s, taught, before) or (s.kind != "time" and _stands_in(s, after)) for s in gone)
+
+
+def _words(slot: Slot) -> tuple[str, ...]:
+    return slot.kind, *words_of(slot.text)[0]
+
+
+def _written(plan: Plan) -> list[str]:
+    """The words of a plan's values, a space on either side of each."""
+    return [f" {' '.join(words_of(str(v))[0])} " for v in values_of(plan) if not isinstance(v, bool)]
+
+
+def words_in(*plans: Plan) -> set[str]:
+    """The words of the values of plans."""
+    return {word for plan in plans for value in _written(plan) for word in value.split()}
+
+
+def _stands_in(slot: Slot, written: Sequence[str]) -> bool:
+    said = f" {' '.join(words_of(str(slot.views.get('text', slot.text)))[0])} "
+    return any(said in value or (value in said and value.strip()) for value in written)

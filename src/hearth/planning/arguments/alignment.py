@@ -1,0 +1,589 @@
+"""A demonstration explained: for each argument of its plan, where in the request it was said.
+
+A lesson keeps the form of the request (words, with each typed value replaced by its kind) and, per step, the source of
+every argument: words said, a slot's value, a constant, or an earlier result. Values themselves are forgotten, so that a
+lesson can be bound to a new request without anything of the old one leaking in. Lessons are plain data and round-trip
+through JSON.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from hearth.language.text.thesaurus import KNOWN_WORDS
+from hearth.language.text.tokens import listed
+from hearth.language.values.slots import Clause, Slot, clauses, find_slots
+from hearth.types import Argument, Context, Demonstration, Entity, Plain, Plan, Ref
+
+LESSON_VERSION = 3
+"""Stored beside each lesson; raised when the form of a lesson changes, so that old ones are explained anew."""
+
+OUTSIDE = -1
+"""Step number of a result that comes from an earlier clause: -1 is the last step with that tool, -2 the one before."""
+
+ANY_TIME = dt.datetime(2026, 1, 5, 9, tzinfo=dt.UTC)
+"""For demonstrations in which nothing depends on the time."""
+
+# ── A request as tokens ───────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    word: str
+    """Lower case; `<kind>` for a slot."""
+    start: int
+    end: int
+    slot: Slot | None = None
+
+
+_WORD = re.compile(r"[^\W_]+(?:[-_.@/'’](?!s\b)[^\W_]+)*(?:[^\W_]['’](?=\s|$))?|['’]s\b|[^\w\s]|_+", re.UNICODE)
+MAX_TOKENS = 6_000
+"""Longer requests are read to here; it bounds the time binding takes."""
+
+
+def tokens_of(text: str, slots: Sequence[Slot], start: int = 0, end: int | None = None) -> tuple[Token, ...]:
+    """The words of `text[start:end]` in order, each slot as one token; a name in capitals is one `<name>`."""
+    stop = len(text) if end is None else end
+    found: list[Token] = []
+    place = start
+    for slot in [*(s for s in slots if s.start >= start and s.end <= stop), None]:
+        limit = stop if slot is None else slot.start
+        for match in _WORD.finditer(text, place, limit):
+            word = match[0].lower().replace("’", "'")
+            before = found[-1] if found else None
+            if (
+                before
+                and match[0][:1].isupper()
+                and len(word) > 1
+                and word not in KNOWN_WORDS
+                and before.word not in ".!?"
+            ):
+                if before.word == "<name>" and before.slot is None and match.start() == before.end + 1:
+                    found[-1] = Token("<name>", before.start, match.end())
+                else:
+                    found.append(Token("<name>", match.start(), match.end()))
+            else:
+                found.append(Token(word, match.start(), match.end()))
+            if len(found) >= MAX_TOKENS:
+                return tuple(found)
+        if slot is not None:
+            found.append(Token(slot_word(slot), slot.start, slot.end, slot))
+            place = slot.end
+    return tuple(found)
+
+
+def slot_word(slot: Slot) -> str:
+    """A slot's kind as a word of the request's form: a bare day is told from a clock time."""
+    if slot.kind == "time":
+        return "<time>" if slot.is_timed else "<day>"
+    return "<name>" if slot.kind in ("person", "unknown_person") else f"<{slot.kind}>"
+
+
+_STAND_INS = {
+    "<time>": "tomorrow at nine",
+    "<day>": "tomorrow",
+    "<duration>": "ten minutes",
+    "<name>": "Anna",
+    "<email>": "anna@example.org",
+    "<phone>": "555 1234",
+    "<url>": "example.org",
+    "<file>": "file.txt",
+    "<quoted>": '"something"',
+    "<number>": "5",
+    "<quantity>": "5 km",
+    "<unit>": "km",
+    "<expression>": "3 + 4",
+}
+SLOT_WORDS = tuple(_STAND_INS)
+
+
+def form_of(text: str, tokens: Sequence[Token], steps: Sequence[LessonStep] = ()) -> str:
+    """A request as an encoder likes it: plain words, a stand-in for each value, `something` for what was said."""
+    hidden = {
+        place
+        for step in steps
+        for source in flat(step.sources)
+        if isinstance(source, Said)
+        for place in range(source.first, source.last)
+    }
+    parts: list[str] = []
+    for place, token in enumerate(tokens):
+        if token.word.startswith("<") and len(token.word) > 1:
+            parts.append(_STAND_INS.get(token.word, token.word.strip("<>")))
+        elif place not in hidden:
+            parts.append(text[token.start : token.end])
+        elif place - 1 not in hidden:
+            parts.append("something")
+    return " ".join(parts).replace(" 's", "'s").replace(" ?", "?").replace(" ,", ",")
+
+
+# ── Where an argument comes from ──────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """Words of the request as they stand: tokens `first` up to, not including, `last`."""
+
+    first: int
+    last: int
+    is_list: bool = False
+    """The words name several things (`milk, eggs and bread`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slotted:
+    """The value of a slot, in one of these views (several when they were equal)."""
+
+    token: int
+    views: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A value that was not said: it belongs to the way of speaking."""
+
+    value: Plain
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The result of an earlier step."""
+
+    step: int
+    path: tuple[str, ...]
+    tool: str
+
+
+@dataclass(frozen=True, slots=True)
+class Several:
+    """A list, element by element."""
+
+    items: tuple[Source, ...]
+
+
+Source: TypeAlias = Said | Slotted | Constant | Result | Several
+
+
+@dataclass(frozen=True, slots=True)
+class LessonStep:
+    tool: str
+    sources: Mapping[str, Source]
+    after: tuple[int, ...] = ()
+    is_many: bool = False
+    """Stands for one step or several alike, whose results form one list (`mail Anna, Ben and Mia`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """What one demonstration, or one clause of it, teaches."""
+
+    demonstration: str
+    text: str
+    """The request or clause, as written."""
+    form: str
+    """The same in plain words, with a stand-in for each value and `something` for what was said."""
+    words: tuple[str, ...]
+    steps: tuple[LessonStep, ...]
+    """Empty: teaches a refusal."""
+    is_part: bool = False
+    """A clause of a longer request."""
+    n_clauses: int = 1
+
+    @property
+    def has_outside(self) -> bool:
+        return any(isinstance(s, Result) and s.step <= OUTSIDE for step in self.steps for s in flat(step.sources))
+
+
+def flat(sources: Mapping[str, Source]) -> Iterator[Source]:
+    """Every source, those in lists included."""
+    for source in sources.values():
+        if isinstance(source, Several):
+            yield from source.items
+        else:
+            yield source
+
+
+# ── Explaining a demonstration ────────────────────────────────────────────────────────────────────────────
+
+
+def explain(demonstration: Demonstration) -> tuple[Lesson, ...]:
+    """The lessons of a demonstration: the whole request first, then its clauses when each asks for steps of its own."""
+    text = demonstration.request
+    slots = find_slots(text, demonstration.now or ANY_TIME, Context(entities=_names(demonstration.plan)))
+    parts = clauses(text, slots)
+    tokens = tokens_of(text, slots)
+    steps = _folded(_explained_steps(tokens, text, demonstration.plan))
+    words = tuple(token.word for token in tokens)
+    form = form_of(text, tokens, steps)
+    whole = Lesson(demonstration.id, text, form, words, steps, n_clauses=max(1, len(parts)))
+    return (whole, *_clause_lessons(whole, tokens, parts, demonstration.plan))
+
+
+def _names(plan: Plan) -> tuple[Entity, ...]:
+    """Short arguments in capitals are names, also where a capital alone would not show it (`Karin moved`)."""
+    found: dict[str, Entity] = {}
+    for step in plan.steps:
+        for value in step.arguments.values():
+            words = value.split() if isinstance(value, str) else []
+            if 0 < len(words) <= 3 and words[0] not in ("The", "A") and all(word[:1].isupper() for word in words):
+                found[" ".join(words)] = Entity(" ".join(words), "person")
+    return tuple(found.values())
+
+
+def _explained_steps(tokens: Sequence[Token], text: str, plan: Plan) -> list[LessonStep]:
+    steps = []
+    for step in plan.steps:
+        taken: list[tuple[int, int]] = []
+        sources = {name: _source(value, tokens, text, plan, taken) for name, value in step.arguments.items()}
+        steps.append(LessonStep(step.tool, sources, step.after))
+    return steps
+
+
+def _source(value: Argument, tokens: Sequence[Token], text: str, plan: Plan, taken: list[tuple[int, int]]) -> Source:
+    """How `value` can be had from the request; `taken` are the words other arguments of the step came from."""
+    if isinstance(value, Ref):
+        return Result(value.step, value.path, plan.steps[value.step].tool)
+    if isinstance(value, list):
+        said = _said_list(value, tokens, text)
+        return said or Several(tuple(_source(item, tokens, text, plan, taken) for item in value))
+    if isinstance(value, dict):
+        return Constant(json.loads(json.dumps(value, default=str)))
+    if isinstance(value, str) and value.strip():
+        spans = _spans(value, tokens, text)
+        free = [s for s in spans if not any(s[0] < b and a < s[1] for a, b in taken)] or spans
+        if free:
+            taken.append(free[0])
+            return Said(*free[0])
+    for index, token in enumerate(tokens):
+        if token.slot is not None:
+            views = tuple(name for name, view in token.slot.views.items() if _same(view, value))
+            if views and not (isinstance(value, bool) or value is None):
+                return Slotted(index, views)
+    return Constant(value)
+
+
+def _spans(value: str, tokens: Sequence[Token], text: str) -> list[tuple[int, int]]:
+    """Token ranges that read as `value`, whole slots included (a quoted text, a name) by what they mean."""
+    wanted = _squeezed(value)
+    found = []
+    for first, token in enumerate(tokens):
+        if token.slot is not None:
+            meant = (token.slot.views.get(name) for name in ("text", "name"))
+            if any(isinstance(view, str) and _squeezed(view) == wanted for view in meant):
+                found.append((first, first + 1))
+                continue
+        if not wanted.startswith(_squeezed(text[token.start : token.end])):
+            continue
+        for last in range(first, len(tokens)):
+            said = _squeezed(text[token.start : tokens[last].end])
+            if said == wanted:
+                found.append((first, last + 1))
+            if len(said) >= len(wanted):
+                break
+    return found
+
+
+def _said_list(value: Sequence[Argument], tokens: Sequence[Token], text: str) -> Said | None:
+    """The stretch of the request whose items are exactly `value`."""
+    if not value or not all(isinstance(item, str) and item.strip() for item in value):
+        return None
+    first_spans = _spans(str(value[0]), tokens, text)
+    last_spans = _spans(str(value[-1]), tokens, text)
+    wanted = [_squeezed(str(item)) for item in value]
+    for first, _ in first_spans:
+        for _, last in last_spans:
+            if first < last and [_squeezed(i) for i in split_items(tokens, first, last, text)] == wanted:
+                return Said(first, last, is_list=True)
+    return None
+
+
+FUNCTION_WORDS = frozenset(
+    listed(
+        "a an the my our your his her their its of to in on at for with and or is are was were be been will would "
+        "should could can has have had do does did i you we he she it they that this not no so as by from but if up "
+        "out off about"
+    )
+)
+"""Words that carry grammar rather than content."""
+_JOINTS = {",", "and", "&", "plus", ";", "or"}
+
+
+def split_items(tokens: Sequence[Token], first: int, last: int, text: str) -> list[str]:
+    """The things named in a stretch of a request: cut at commas and `and`; a quoted thing stays whole."""
+    items: list[str] = []
+    start: int | None = None
+    for index in range(first, last + 1):
+        is_joint = index == last or tokens[index].word in _JOINTS
+        if not is_joint and start is None:
+            start = index
+        elif is_joint and start is not None:
+            items.append(said_text(tokens, start, index, text))
+            start = None
+    return items
+
+
+def said_text(tokens: Sequence[Token], first: int, last: int, text: str, *, by_name: bool = True) -> str:
+    """The words of a stretch as written; of a single quoted text what it says.
+
+    Args:
+        by_name: A person who was called otherwise (`my husband`) is given by name.
+    """
+    slot = tokens[first].slot
+    if last - first == 1 and slot is not None and not slot.is_ambiguous:
+        meaning = slot.views.get("text") if slot.kind == "quoted" else slot.views.get("name") if by_name else None
+        if isinstance(meaning, str):
+            return meaning
+    return " ".join(text[tokens[first].start : tokens[last - 1].end].split())
+
+
+def _squeezed(text: str) -> str:
+    return " ".join(text.lower().replace("’", "'").split())
+
+
+def _same(view: Plain, value: Argument) -> bool:
+    if isinstance(view, bool) or isinstance(value, bool):
+        return view is value
+    if view == value:
+        return True
+    if not (isinstance(view, str) and isinstance(value, str) and len(view) > 10 and view[:10] == value[:10]):
+        return False
+    if len(value) == 10:
+        return view[11:19] == "00:00:00"
+    # The clock on the wall counts: `now` of a demonstration may have an offset in place of a zone.
+    return view[10:11] == "T" and view[:19] == value[:19]
+
+
+# ── Steps that are alike ──────────────────────────────────────────────────────────────────────────────────
+
+
+def _folded(steps: Sequence[LessonStep]) -> tuple[LessonStep, ...]:
+    """Steps whose results only fill one list together become one step that may stand for any number."""
+    group_of: dict[int, int] = {}
+    for consumer in steps:
+        for source in consumer.sources.values():
+            if not isinstance(source, Several):
+                continue
+            results = [i for i in source.items if isinstance(i, Result)]
+            members = [r.step for r in results]
+            if (
+                len(results) == len(source.items)
+                and len({(r.tool, r.path) for r in results}) == 1
+                and all(_is_single(steps[k]) and _n_uses(steps, k) == 1 for k in members)
+            ):
+                group_of.update(dict.fromkeys(members, members[0]))
+    place: dict[int, int] = {}
+    kept: list[LessonStep] = []
+    for index, step in enumerate(steps):
+        if group_of.get(index, index) != index:
+            place[index] = place[group_of[index]]
+            continue
+        place[index] = len(kept)
+        members = [k for k, first in group_of.items() if first == index]
+        if members:
+            name = next(iter(step.sources))
+            said = Several(tuple(steps[k].sources[name] for k in sorted(members)))
+            step = replace(step, is_many=True, sources={name: said if len(members) > 1 else step.sources[name]})
+        kept.append(step)
+    return tuple(_renumbered(step, place) for step in kept)
+
+
+def _is_single(step: LessonStep) -> bool:
+    return len(step.sources) == 1 and not step.after and isinstance(next(iter(step.sources.values())), Said | Slotted)
+
+
+def _n_uses(steps: Sequence[LessonStep], index: int) -> int:
+    return sum(isinstance(s, Result) and s.step == index for step in steps for s in flat(step.sources)) + sum(
+        index in step.after for step in steps
+    )
+
+
+def _renumbered(step: LessonStep, place: Mapping[int, int]) -> LessonStep:
+    def moved(source: Source) -> Source:
+        if isinstance(source, Result):
+            return replace(source, step=place.get(source.step, OUTSIDE))
+        if isinstance(source, Several):
+            items = tuple(dict.fromkeys(moved(item) for item in source.items))
+            return Several(items)
+        return source
+
+    sources = {name: moved(source) for name, source in step.sources.items()}
+    return replace(step, sources=sources, after=tuple(place[k] for k in step.after if place.get(k, OUTSIDE) >= 0))
+
+
+# ── Clauses ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _clause_lessons(whole: Lesson, tokens: Sequence[Token], parts: Sequence[Clause], plan: Plan) -> tuple[Lesson, ...]:
+    """One lesson per clause, when every clause has steps of its own."""
+    if len(parts) < 2 or not whole.steps:
+        return ()
+    ranges = [_token_range(tokens, part) for part in parts]
+    owner = _owners(whole.steps, ranges, [step.text for step in plan.steps], [part.text for part in parts])
+    if owner is None:
+        return ()
+    lessons = []
+    for number, (part, (first, last)) in enumerate(zip(parts, ranges)):
+        mine = [k for k, clause in enumerate(owner) if clause == number]
+        place = {k: i for i, k in enumerate(mine)}
+        before = [k for k, clause in enumerate(owner) if clause < number]
+        steps = tuple(
+            _moved_to_clause(_renumbered(whole.steps[k], place | _outside(whole.steps, before)), first, last)
+            for k in mine
+        )
+        mine_tokens = tokens[first:last]
+        words = tuple(token.word for token in mine_tokens)
+        form = form_of(whole.text, mine_tokens, steps)
+        lessons.append(Lesson(whole.demonstration, part.text, form, words, steps, is_part=True))
+    return tuple(lessons)
+
+
+def _outside(steps: Sequence[LessonStep], before: Sequence[int]) -> dict[int, int]:
+    """Step → its number as a result of an earlier clause: the last step with its tool is -1, the one before -2."""
+    n_of: dict[str, int] = {}
+    place: dict[int, int] = {}
+    for index in reversed(before):
+        n_of[steps[index].tool] = n_of.get(steps[index].tool, 0) + 1
+        place[index] = -n_of[steps[index].tool]
+    return place
+
+
+def _token_range(tokens: Sequence[Token], part: Clause) -> tuple[int, int]:
+    inside = [i for i, token in enumerate(tokens) if token.start >= part.start and token.end <= part.end]
+    return (inside[0], inside[-1] + 1) if inside else (0, 0)
+
+
+def _owners(
+    steps: Sequence[LessonStep], ranges: Sequence[tuple[int, int]], texts: Sequence[str], parts: Sequence[str]
+) -> list[int] | None:
+    """The clause each step belongs to, or None when one clause has none or the steps straddle clauses."""
+    owner: list[int | None] = []
+    for step in steps:
+        said = {_clause_at(ranges, s) for s in flat(step.sources) if isinstance(s, Said | Slotted)}
+        if len(said) > 1:
+            return None
+        owner.append(next(iter(said)) if said else None)
+    silent = [index for index in range(len(steps)) if owner[index] is None]
+    for index in silent:
+        owner[index] = _clause_like(texts[index] if index < len(texts) else "", parts)
+    for index in reversed([index for index in silent if owner[index] is None]):
+        least = max((owner[s.step] or 0 for s in _results(steps[index])), default=0)
+        vacant = [k for k in range(least, len(parts)) if k not in owner]
+        owner[index] = vacant[-1] if vacant else least
+    settled = [clause for clause in owner if clause is not None]
+    if len(settled) == len(steps) and any(
+        isinstance(s, Result) and settled[s.step] > settled[index]
+        for index, step in enumerate(steps)
+        for s in flat(step.sources)
+    ):
+        return None  # a clause would need a result of a later one
+    if len(settled) < len(steps) or set(settled) != set(range(len(parts))):
+        return None
+    return settled
+
+
+def _results(step: LessonStep) -> list[Result]:
+    return [s for s in flat(step.sources) if isinstance(s, Result) and s.step >= 0]
+
+
+def _clause_like(text: str, parts: Sequence[str]) -> int | None:
+    """The clause that shares most telling words with the text of a step of which nothing was said."""
+    words = set(text.lower().split()) - FUNCTION_WORDS
+    shared = [len(words & set(part.lower().split())) for part in parts]
+    best = max(shared)
+    return shared.index(best) if best > 0 and shared.count(best) == 1 else None
+
+
+def _clause_at(ranges: Sequence[tuple[int, int]], source: Said | Slotted) -> int:
+    token = source.first if isinstance(source, Said) else source.token
+    return next((k for k, (first, last) in enumerate(ranges) if first <= token < last), -1)
+
+
+def _moved_to_clause(step: LessonStep, first: int, last: int) -> LessonStep:
+    """The step with token numbers counted from the clause's first."""
+
+    def moved(source: Source) -> Source:
+        if isinstance(source, Said):
+            return replace(source, first=source.first - first, last=min(source.last, last) - first)
+        if isinstance(source, Slotted):
+            return replace(source, token=source.token - first)
+        if isinstance(source, Several):
+            return Several(tuple(moved(item) for item in source.items))
+        return source
+
+    return replace(step, sources={name: moved(source) for name, source in step.sources.items()})
+
+
+# ── JSON ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def lesson_to_json(lesson: Lesson) -> dict[str, Plain]:
+    """Plain data, short keys: ten thousand of these are read at need."""
+    return {
+        "text": lesson.text,
+        "form": lesson.form,
+        "words": list(lesson.words),
+        "steps": [
+            {
+                "tool": step.tool,
+                "args": {name: _source_to_json(source) for name, source in step.sources.items()},
+                "after": list(step.after),
+                "many": step.is_many,
+            }
+            for step in lesson.steps
+        ],
+        "part": lesson.is_part,
+        "clauses": lesson.n_clauses,
+    }
+
+
+def lesson_from_json(demonstration: str, data: Mapping[str, Any]) -> Lesson:
+    """The inverse of `lesson_to_json`."""
+    return Lesson(
+        demonstration,
+        data["text"],
+        data["form"],
+        tuple(data["words"]),
+        tuple(
+            LessonStep(
+                step["tool"],
+                {name: _source_from_json(source) for name, source in step["args"].items()},
+                tuple(step["after"]),
+                step["many"],
+            )
+            for step in data["steps"]
+        ),
+        data["part"],
+        data["clauses"],
+    )
+
+
+def _source_to_json(source: Source) -> list[Plain]:
+    match source:
+        case Said(first, last, is_list):
+            return ["said", first, last, is_list]
+        case Slotted(token, views):
+            return ["slot", token, list(views)]
+        case Constant(value):
+            return ["constant", value]
+        case Result(step, path, tool):
+            return ["result", step, list(path), tool]
+        case Several(items):
+            return ["several", *(_source_to_json(item) for item in items)]
+
+
+def _source_from_json(data: Sequence[Any]) -> Source:
+    kind, *rest = data
+    if kind == "said":
+        return Said(*rest)
+    if kind == "slot":
+        return Slotted(rest[0], tuple(rest[1]))
+    if kind == "constant":
+        return Constant(rest[0])
+    if kind == "result":
+        return Result(rest[0], tuple(rest[1]), rest[2])
+    return Several(tuple(_source_from_json(item) for item in rest))

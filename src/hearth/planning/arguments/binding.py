@@ -1,0 +1,541 @@
+"""The steps of a remembered plan, filled with the values of a new request.
+
+Nothing of the old request enters: a value is words of this request, the meaning of one of its slots, the result of an
+earlier step, or a constant that belongs to the way of speaking. What cannot be found is reported as missing, never
+guessed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import cast
+
+from hearth.formats.plan_validation import canonical
+from hearth.planning.arguments.alignment import (
+    OUTSIDE,
+    Constant,
+    LessonStep,
+    Result,
+    Said,
+    Several,
+    Slotted,
+    Source,
+    Token,
+    said_text,
+    split_items,
+)
+from hearth.planning.arguments.context_counts import (
+    CONSTANT,
+    SAID,
+    Manner,
+    Manners,
+    content_odds,
+    kind_odds,
+    left_odds,
+    signs_of,
+    telling_constant,
+)
+from hearth.planning.arguments.span_boundaries import (
+    JOINTS,
+    Reading,
+    Stretch,
+    Wanted,
+    best_stretches,
+    looks_like_a_value,
+    wanted,
+)
+from hearth.types import Argument, Parameter, Plain, Ref, Step, ToolSpec
+
+_VIEWS = {
+    "datetime": ("datetime", "start"),
+    "date": ("date", "start"),
+    "time": ("time",),
+    "duration": ("duration",),
+    "number": ("number",),
+    "integer": ("number",),
+    "EmailAddress": ("email",),
+    "PhoneNumber": ("phone",),
+    "Url": ("url",),
+    "FilePath": ("path",),
+}
+"""Views that fit a type when no demonstration says more."""
+_END_NAMES = frozenset({"end", "until", "to", "before", "due", "finish"})
+_START_NAMES = frozenset({"start", "from", "since", "after", "begin"})
+
+_W_EDGE, _W_USED = 0.8, 2.0
+_SLOT_BAR = -3.0
+"""An optional value less likely than this (log-odds) is left out."""
+_SHARED_SLOT = 4.0
+"""Price of a slot that another step uses already."""
+_TEXT_TYPES = frozenset({"text", "list[text]", "PersonName", "list[PersonName]", "any"})
+_NAMES_OF_PEOPLE = frozenset({"sender", "from", "recipient", "author", "person", "who", "with"})
+"""Text parameters that hold a person: `my husband` is given by name there."""
+_NO_CHOICE = frozenset({"none", "any", "text"})
+
+
+class Unit:
+    """The request, or one clause of it, that steps are filled from."""
+
+    def __init__(self, text: str, tokens: tuple[Token, ...], manners: Manners) -> None:
+        """`text` is the whole request: token positions count in it."""
+        self.text = text
+        self.tokens = tokens
+        self.words = tuple(token.word for token in tokens)
+        self.reading = Reading(self.words, manners)
+
+    def said(self) -> str:
+        """The words as written."""
+        return self.text[self.tokens[0].start : self.tokens[-1].end] if self.tokens else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """An argument that waits for the result of a step in another clause."""
+
+    step: int
+    parameter: str
+    result: Result
+    is_list: bool
+    is_exact: bool = False
+    """The path is to be taken as it is."""
+
+
+@dataclass(slots=True)
+class Bound:
+    """Steps with their arguments, and how well the request filled them."""
+
+    steps: list[Step]
+    missing: tuple[tuple[str, str], ...] = ()
+    """(tool, parameter) of required arguments the request does not give."""
+    openings: tuple[Opening, ...] = ()
+    used: frozenset[int] = frozenset()
+    """Tokens that went into arguments."""
+    scores: tuple[float, ...] = ()
+    """Log-odds of each stretch of words that was taken for free text."""
+
+
+@dataclass(slots=True)
+class _Filling:
+    """Work on one unit: what each (step, parameter) got so far."""
+
+    unit: Unit
+    words: tuple[str, ...]
+    values: dict[tuple[int, str], Argument] = field(default_factory=dict)
+    taken: dict[int, set[int]] = field(default_factory=dict)
+    """Token → steps that use it."""
+    views_taken: set[tuple[int, str]] = field(default_factory=set)
+    missing: list[tuple[str, str]] = field(default_factory=list)
+    scores: list[float] = field(default_factory=list)
+    runs: dict[int, list[Argument]] = field(default_factory=dict)
+    """For a step that stands for several: the value of its argument for each."""
+
+    def take(self, step: int, tokens: Iterable[int]) -> None:
+        for token in tokens:
+            self.taken.setdefault(token, set()).add(step)
+
+    def is_free(self, token: int, step: int) -> bool:
+        return step not in self.taken.get(token, ())
+
+
+def bind(steps: Sequence[LessonStep], unit: Unit, tools: Mapping[str, ToolSpec]) -> Bound:
+    """Fill `steps` from `unit`.
+
+    Args:
+        steps: From a lesson; only their tools and the results they use matter, never what was said in the lesson.
+    """
+    manners = unit.reading.manners
+    filling = _Filling(unit, unit.words)
+    openings: list[Opening] = []
+    texts: list[Wanted] = []
+    slots: list[tuple[int, Parameter]] = []
+    for index, step in enumerate(steps):
+        for parameter in tools[step.tool].parameters:
+            source = step.sources.get(parameter.name)
+            if source is not None and _has_result(source):
+                _fill_result(index, step, parameter, source, filling, manners, openings)
+            elif parameter.enum or canonical(parameter.type) == "boolean":
+                _fill_choice(index, step.tool, parameter, filling, manners)
+            elif _slot_views(parameter) or _is_slotted(manners.of(step.tool, parameter.name)):
+                slots.append((index, parameter))
+            elif canonical(parameter.type) in _TEXT_TYPES:
+                texts.append(wanted(index, step.tool, parameter, tools[step.tool].effect == "none"))
+            elif parameter.is_required:
+                filling.missing.append((step.tool, parameter.name))
+    for index, parameter in sorted(slots, key=lambda s: not s[1].is_required):
+        _fill_slot(index, steps[index].tool, parameter, filling, manners)
+    _fill_texts(steps, texts, filling, manners)
+    _fill_beside_results(steps, filling, tools)
+    return _assembled(steps, filling, tuple(openings))
+
+
+def bind_alike(steps: Sequence[LessonStep], unit: Unit, tools: Mapping[str, ToolSpec]) -> Bound:
+    """Fill the steps of a lesson that reads word for word like `unit`: each value is where the lesson's was."""
+    filling = _Filling(unit, unit.words)
+    openings: list[Opening] = []
+    for index, step in enumerate(steps):
+        for name, source in step.sources.items():
+            parameter = tools[step.tool].parameter(name)
+            if parameter is None:
+                continue
+            several = source.items if isinstance(source, Several) else (source,)
+            values: list[Argument] = []
+            for item in several:
+                if not isinstance(item, Result):
+                    values += _values_at(index, item, parameter, filling)
+                elif item.step <= OUTSIDE:
+                    openings.append(Opening(index, name, item, isinstance(source, Several), is_exact=True))
+                else:
+                    values.append(Ref(item.step, item.path))
+            is_list = canonical(parameter.type).startswith("list[") and not isinstance(source, Result)
+            if step.is_many and not is_list and values:
+                filling.runs[index] = values
+            if values:
+                filling.values[index, name] = values if is_list else values[0]
+            elif parameter.is_required and not any(o.step == index and o.parameter == name for o in openings):
+                filling.missing.append((step.tool, name))
+    return _assembled(steps, filling, tuple(openings))
+
+
+def _values_at(index: int, source: Source, parameter: Parameter, filling: _Filling) -> list[Argument]:
+    """What the request says at the place a lesson took the value from."""
+    tokens, text = filling.unit.tokens, filling.unit.text
+    if isinstance(source, Constant):
+        return [cast(Argument, source.value)]
+    if isinstance(source, Slotted):
+        filling.take(index, [source.token])
+        read = (_converted(tokens[source.token], view, parameter) for view in source.views)
+        return [cast(Argument, value) for value in read if value is not None][:1]
+    if not isinstance(source, Said):
+        return []
+    filling.take(index, range(source.first, source.last))
+    if source.is_list:
+        return list(split_items(tokens, source.first, source.last, text))
+    kind = canonical(parameter.type).removeprefix("list[").removesuffix("]")
+    meant = (_converted(tokens[source.first], view, parameter) for view in _VIEWS.get(kind, ()))
+    found = [cast(Argument, value) for value in meant if value is not None]
+    by_name = kind == "PersonName" or parameter.name in _NAMES_OF_PEOPLE
+    return found[:1] or [said_text(tokens, source.first, source.last, text, by_name=by_name)]
+
+
+# ── Results of earlier steps ──────────────────────────────────────────────────────────────────────────────
+
+
+def _has_result(source: Source) -> bool:
+    return isinstance(source, Result) or (
+        isinstance(source, Several) and any(isinstance(item, Result) for item in source.items)
+    )
+
+
+def _fill_result(
+    index: int,
+    step: LessonStep,
+    parameter: Parameter,
+    source: Source,
+    filling: _Filling,
+    manners: Manners,
+    openings: list[Opening],
+) -> None:
+    items = source.items if isinstance(source, Several) else (source,)
+    manner = manners.of(step.tool, parameter.name)
+    values: list[Argument] = []
+    for item in items:
+        if not isinstance(item, Result):
+            continue
+        path = _path(item, manner, filling.words)
+        if item.step <= OUTSIDE:
+            opening = Result(item.step, path, item.tool)
+            openings.append(Opening(index, parameter.name, opening, isinstance(source, Several)))
+        else:
+            values.append(Ref(item.step, path))
+    if values:
+        filling.values[index, parameter.name] = values if isinstance(source, Several) else values[0]
+
+
+def _path(result: Result, manner: Manner | None, words: tuple[str, ...]) -> tuple[str, ...]:
+    """The path as the words of this request suggest it: `last` takes the first of a list (they come newest first),
+    else the only one, as far as demonstrations know that form."""
+    if manner is None:
+        return result.path
+    field_name = _without_indices(result.path)
+    known = [path for path in manner.n_paths if _without_indices(path) == field_name]
+    is_last = "thing:last" in signs_of(words)
+    fitting = [path for path in known if (path != field_name) == is_last] or known or [result.path]
+    return max(sorted(fitting), key=lambda path: manner.n_paths[path])
+
+
+def _without_indices(path: Sequence[str]) -> tuple[str, ...]:
+    return tuple(part for part in path if not part.isdigit())
+
+
+# ── Choices ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _fill_choice(index: int, tool: str, parameter: Parameter, filling: _Filling, manners: Manners) -> None:
+    """An option or a yes/no: said by its own word or in a slot, else as demonstrations have it."""
+    for place, token in enumerate(filling.unit.tokens):
+        if token.slot is not None:
+            for view in token.slot.views.values():
+                if isinstance(view, str) and view in parameter.enum:
+                    filling.values[index, parameter.name] = view
+                    filling.take(index, [place])
+                    return
+        option = next((o for o in (token.word, token.word.removesuffix("s")) if o in parameter.enum), "")
+        if option and option not in _NO_CHOICE:
+            filling.values[index, parameter.name] = option
+            filling.take(index, [place])
+            return
+    manner = manners.of(tool, parameter.name)
+    if manner is None:
+        if parameter.is_required:
+            filling.missing.append((tool, parameter.name))
+        return
+    best = telling_constant(manner, filling.words)
+    if not best:
+        odds = kind_odds(manner, filling.words)
+        best = max(sorted(odds), key=lambda kind: odds[kind])
+    if best.startswith(CONSTANT):
+        filling.values[index, parameter.name] = json.loads(best.removeprefix(CONSTANT))
+    elif parameter.is_required:
+        filling.missing.append((tool, parameter.name))
+
+
+def _fill_beside_results(steps: Sequence[LessonStep], filling: _Filling, tools: Mapping[str, ToolSpec]) -> None:
+    """An address nobody took joins the results that fill a list of addresses (`to Anna and ben@example.org`)."""
+    for (index, name), value in filling.values.items():
+        parameter = tools[steps[index].tool].parameter(name)
+        if parameter is None or canonical(parameter.type) != "list[EmailAddress]" or not isinstance(value, list):
+            continue
+        for place, token in enumerate(filling.unit.tokens):
+            if token.word == "<email>" and place not in filling.taken and token.slot is not None:
+                filling.take(index, [place])
+                value.append(cast(Argument, token.slot.views["email"]))
+
+
+# ── Values of slots ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def _slot_views(parameter: Parameter) -> tuple[str, ...]:
+    kind = canonical(parameter.type)
+    kind = kind[5:-1] if kind.startswith("list[") else kind
+    views = _VIEWS.get(kind, ())
+    if kind in ("datetime", "date"):
+        if parameter.name in _END_NAMES:
+            return ("end", *views)
+        if parameter.name in _START_NAMES:
+            return ("start", *views)
+    return views
+
+
+def _is_slotted(manner: Manner | None) -> bool:
+    """Whether demonstrations take a text from what slots mean (`mile` of `26 miles`) rather than from words."""
+    if manner is None:
+        return False
+    return 2 * sum(max(counts.values()) for counts in manner.views.values()) > manner.kinds[SAID] > 0
+
+
+def _fill_slot(index: int, tool: str, parameter: Parameter, filling: _Filling, manners: Manners) -> None:
+    """The slot that best fits the parameter by kind, by the words around it and by order."""
+    manner = manners.of(tool, parameter.name)
+    levels = manners.levels(tool, parameter.name)
+    best: tuple[float, int, str] | None = None
+    for place, token in enumerate(filling.unit.tokens):
+        view = _view_of(token, parameter, manner)
+        if view is None:
+            continue
+        score = _W_EDGE * left_odds(levels, filling.words, place)
+        score += _W_USED * content_odds(levels[-1:], token.word) if manner else 0.0
+        if (place, view) in filling.views_taken:
+            if not filling.is_free(place, index):
+                continue  # one value cannot be two arguments of a step
+            score -= 4.0
+        elif not filling.is_free(place, index):
+            score -= 0.0 if manner is not None and manner.views.get(token.word) else 4.0
+        elif place in filling.taken:
+            score -= _SHARED_SLOT
+        if best is None or score > best[0]:
+            best = (score, place, view)
+    if (
+        best is not None
+        and best[2] == "end"
+        and (best[1], "start") in filling.views_taken
+        and (manner is None or "end" in manner.views.get(filling.words[best[1]], {}))
+    ):
+        best = (0.0, best[1], "end")  # a stretch of time is given by both its ends
+    if best is None or (not parameter.is_required and best[0] < _optional_bar(manner)):
+        _fill_unsaid(index, tool, parameter, filling, manner)
+        return
+    _, place, view = best
+    is_list = canonical(parameter.type).startswith("list[")
+    places = _run(filling, place) if is_list else [place]
+    values: list[Argument] = [
+        cast(Argument, value)
+        for p in places
+        if (value := _converted(filling.unit.tokens[p], view, parameter)) is not None
+    ]
+    filling.values[index, parameter.name] = values if is_list else values[0]
+    filling.take(index, places)
+    filling.views_taken.add((place, view))
+
+
+def _optional_bar(manner: Manner | None) -> float:
+    return _SLOT_BAR if manner else 0.0
+
+
+def _view_of(token: Token, parameter: Parameter, manner: Manner | None) -> str | None:
+    """The view of a slot that the parameter takes: the one demonstrations took, else by type."""
+    if token.slot is None:
+        return None
+    views = token.slot.views
+    allowed = _slot_views(parameter)
+    if manner is not None and (counts := manner.views.get(token.word)):
+        ranked = sorted(counts, key=lambda name: (-counts[name], (*allowed, name).index(name), name))
+        for name in ranked:
+            if name == "end" and "time" in views and "duration" not in views:
+                continue
+            if name in views and _converted(token, name, parameter) is not None:
+                return name
+    for name in allowed:
+        if name == "end" and "time" in views and "duration" not in views:
+            continue  # a clock time is no range
+        if name in views and _converted(token, name, parameter) is not None:
+            return name
+    return None
+
+
+def _converted(token: Token, view: str, parameter: Parameter) -> Plain:
+    """The slot's value as the parameter's type; None when it has none."""
+    if token.slot is None or token.slot.is_ambiguous:
+        return None
+    value = token.slot.views.get(view)
+    kind = canonical(parameter.type)
+    kind = kind[5:-1] if kind.startswith("list[") else kind
+    if kind == "date" and isinstance(value, str):
+        return value[:10]
+    if kind == "datetime" and isinstance(value, str) and len(value) == 10:
+        return None
+    if kind == "integer" and isinstance(value, float):
+        return int(value) if value.is_integer() else None
+    return value
+
+
+def _run(filling: _Filling, place: int) -> list[int]:
+    """The slots of one kind that are named together with the one at `place` (`Anna, Ben and Mia`)."""
+    words = filling.words
+    places = [place]
+    for direction in (1, -1):
+        at = place
+        while True:
+            following = at + direction
+            while 0 <= following < len(words) and words[following] in JOINTS:
+                following += direction
+            if abs(following - at) < 2 or not 0 <= following < len(words) or words[following] != words[place]:
+                break
+            places.append(following)
+            at = following
+    return sorted(places)
+
+
+def _fill_unsaid(index: int, tool: str, parameter: Parameter, filling: _Filling, manner: Manner | None) -> None:
+    """Nothing was said: a constant when the way of speaking implies one, missing when it is required."""
+    if manner is not None:
+        odds = kind_odds(manner, filling.words)
+        best = max(sorted(odds), key=lambda kind: odds[kind])
+        if best.startswith(CONSTANT) and odds[best] > 0.5 and not looks_like_a_value(best):
+            filling.values[index, parameter.name] = json.loads(best.removeprefix(CONSTANT))
+            return
+    if parameter.is_required:
+        filling.missing.append((tool, parameter.name))
+
+
+# ── Free text ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _fill_texts(steps: Sequence[LessonStep], texts: Sequence[Wanted], filling: _Filling, manners: Manners) -> None:
+    tokens, text = filling.unit.tokens, filling.unit.text
+    for one, stretch in zip(texts, best_stretches(texts, filling.unit.reading, filling.taken)):
+        place = (one.step, one.parameter.name)
+        manner = manners.of(one.tool, one.parameter.name)
+        if stretch is None:
+            _fill_unsaid(one.step, one.tool, one.parameter, filling, manner)
+            continue
+        filling.scores.append(stretch.score)
+        filling.take(one.step, range(stretch.first, stretch.last))
+        view = _text_view(filling, stretch, manner)
+        if view is not None:
+            filling.values[place] = view
+        elif one.is_list:
+            filling.values[place] = list(split_items(tokens, stretch.first, stretch.last, text))
+        elif steps[one.step].is_many and stretch.last - stretch.first == 1:
+            named = _run(filling, stretch.first)
+            filling.take(one.step, named)
+            filling.runs[one.step] = [said_text(tokens, p, p + 1, text) for p in named]
+            filling.values[place] = filling.runs[one.step][0]
+        else:
+            by_name = one.is_name or one.parameter.name in _NAMES_OF_PEOPLE
+            last = _with_companion(filling, one, stretch)
+            filling.values[place] = said_text(tokens, stretch.first, last, text, by_name=by_name)
+
+
+def _with_companion(filling: _Filling, wanted: Wanted, stretch: Stretch) -> int:
+    """Where the stretch ends when a person nobody else took belongs to it (`lunch` … `with Ben`)."""
+    words, last = filling.words, stretch.last
+    if wanted.is_lookup or words[last : last + 2] != ("with", "<name>") or last + 1 in filling.taken:
+        return last
+    filling.take(wanted.step, (last, last + 1))
+    return last + 2
+
+
+def _text_view(filling: _Filling, stretch: Stretch, manner: Manner | None) -> str | None:
+    """The form in which demonstrations take a slot's value as text (the unit of `26 miles`); None for its own words."""
+    token = filling.unit.tokens[stretch.first]
+    if stretch.last - stretch.first > 1 or token.slot is None or manner is None:
+        return None
+    counts = manner.views.get(token.word) or Counter[str]()
+    for name in sorted(counts, key=lambda n: (-counts[n], n)):
+        value = token.slot.views.get(name)
+        if isinstance(value, str):
+            return value
+    return None
+
+
+# ── Putting it together ───────────────────────────────────────────────────────────────────────────────────
+
+
+def _assembled(steps: Sequence[LessonStep], filling: _Filling, openings: tuple[Opening, ...]) -> Bound:
+    """The plan's steps: those that stand for several are repeated, references renumbered."""
+    places: dict[int, list[int]] = {}
+    n = 0
+    for index in range(len(steps)):
+        count = len(filling.runs.get(index, ())) or 1
+        places[index] = list(range(n, n + count))
+        n += count
+    said = filling.unit.said()
+    result: list[Step] = []
+    for index, step in enumerate(steps):
+        arguments = {name: _placed(value, places) for (owner, name), value in filling.values.items() if owner == index}
+        after = tuple(places[k][-1] for k in step.after if k in places)
+        for number in range(len(places[index])):
+            mine = dict(arguments)
+            if index in filling.runs:
+                name = next(name for (owner, name) in filling.values if owner == index)
+                mine[name] = filling.runs[index][number]
+            result.append(Step(step.tool, mine, after, said))
+    moved = tuple(replace(o, step=places[o.step][0]) for o in openings)
+    return Bound(result, tuple(filling.missing), moved, frozenset(filling.taken), tuple(filling.scores))
+
+
+def _placed(value: Argument, places: Mapping[int, list[int]]) -> Argument:
+    if isinstance(value, Ref):
+        return Ref(places[value.step][0], value.path)
+    if isinstance(value, list):
+        found: list[Argument] = []
+        for item in value:
+            if isinstance(item, Ref):
+                found += [Ref(place, item.path) for place in places[item.step]]
+            else:
+                found.append(item)
+        return found
+    return value

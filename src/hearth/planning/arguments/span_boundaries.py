@@ -1,0 +1,292 @@
+"""Which words of a request are a free-text argument: the title, the query, the body of a mail.
+
+A stretch is judged by the words around it, the words in it (`planning.arguments.context_counts`) and its own shape; the
+arguments of all steps are chosen together, so that no words serve two of them unless nothing else does. Deterministic;
+the time grows linearly with the request.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from hearth.formats.plan_validation import canonical
+from hearth.language.text.thesaurus import KNOWN_WORDS
+from hearth.language.text.tokens import listed
+from hearth.planning.arguments.alignment import FUNCTION_WORDS
+from hearth.planning.arguments.context_counts import (
+    ABSENT,
+    CONSTANT,
+    SAID,
+    Manner,
+    Manners,
+    content_odds,
+    kind_odds,
+    left_odds,
+    right_odds,
+)
+from hearth.types import Parameter
+
+# Set by cross-validation on the shipped demonstrations
+# (packages/hearth-bench/hearth_bench/measure/planning/recall_at_size.py reports the result).
+_W_LEFT, _W_RIGHT, _W_CONTENT = 0.8, 0.4, 1.0
+_QUOTED_ODDS = 3.0
+_MAX_CONTENT = 9.0
+"""However long a stretch is, its words count no more than this."""
+_W_ABSENT, _BAR = 1.0, -1.0
+_ABSENT_REQUIRED = -7.0
+_SHARED_WORDS = 4.0
+"""Price of words that serve two steps."""
+_FUNCTION_ODDS = -0.5
+_CUT_SHORT = 3.0
+_N_EDGES, _N_STRETCHES = 12, 6
+
+_PRONOUNS = frozenset(
+    listed("it them they him her he she that this these those one there then me you us everything everyone")
+)
+_TITLES = frozenset(
+    listed("my our the dr . mr mrs ms miss prof aunt auntie uncle grandma grandpa granny cousin brother sister")
+)
+_OPENERS = frozenset(listed(": that saying"))
+"""What follows them is said to the end of the clause."""
+_TRIM_ENDS = frozenset(listed(", . ; : ! ? - please pls thanks"))
+_TRIM_STARTS = frozenset(listed(", . ; : ! ? - that please 's"))
+_LOOSE_STARTS = frozenset(listed("about of regarding named called titled and or is are saying for on from to than"))
+_LOOSE_ENDS = frozenset(
+    listed(
+        "for to at of with about until till from and or is are the a an my by so but should be will every starting in "
+        "into on when"
+    )
+)
+_TAIL_VERBS = frozenset(
+    listed(
+        "say says start starts begin begins come comes go goes live lives take takes place leave leaves end ends due "
+        "full open happen happens now next today yet please there read mean means arrive arrives can works"
+    )
+)
+"""What a question ends with is not part of what it asks about."""
+_OWN_VALUES = frozenset({"<quoted>", "<name>", "<file>", "<email>", "<phone>", "<url>", "<expression>", "<unit>"})
+"""Values that may be a text argument all by themselves; a time or a number may not, unless demonstrations have it."""
+JOINTS = frozenset({",", "and", "&"})
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A free-text argument to be found."""
+
+    step: int
+    tool: str
+    parameter: Parameter
+    is_lookup: bool
+    """Its tool only reads: the words say what to look for."""
+    is_list: bool
+    is_name: bool
+
+
+def wanted(step: int, tool: str, parameter: Parameter, is_lookup: bool) -> Wanted:
+    """A free-text argument of a step."""
+    kind = canonical(parameter.type)
+    return Wanted(step, tool, parameter, is_lookup, kind.startswith("list["), "PersonName" in kind)
+
+
+@dataclass(frozen=True, slots=True)
+class _Odds:
+    """What the counts say of each place in a request, for one parameter."""
+
+    left: list[float]
+    right: list[float]
+    content: list[float]
+    leaving_out: float
+
+
+class Reading:
+    """One request, with what was worked out for each parameter kept: many candidates ask for the same."""
+
+    def __init__(self, words: tuple[str, ...], manners: Manners) -> None:
+        self.words = words
+        self.manners = manners
+        self.has_name = "<name>" in words
+        self._odds: dict[tuple[str, str], _Odds] = {}
+
+    def odds(self, wanted: Wanted) -> _Odds:
+        key = (wanted.tool, wanted.parameter.name)
+        found = self._odds.get(key)
+        if found is None:
+            levels = self.manners.levels(*key)
+            places = range(len(self.words))
+            found = self._odds[key] = _Odds(
+                [left_odds(levels, self.words, place) for place in places],
+                [right_odds(levels, self.words, place) for place in range(len(self.words) + 1)],
+                [_content(wanted, levels, self.words, place) for place in places],
+                _price_of_leaving_out(wanted, self.manners.of(*key), self.words),
+            )
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    first: int
+    last: int
+    """One past its last word."""
+    score: float
+    """Log-odds that it is the argument, roughly."""
+
+
+def best_stretches(wanted: Sequence[Wanted], reading: Reading, taken: Mapping[int, set[int]]) -> list[Stretch | None]:
+    """Choose a stretch, or none, for each argument; `taken` are the words that steps have used already."""
+    options = [_options(one, reading, taken) for one in wanted]
+    single = [max(choices, key=_worth)[0] for choices in options]
+    if not _overlaps([(one.step, stretch) for one, stretch in zip(wanted, single)]):
+        return single
+    best: tuple[float, tuple[Stretch | None, ...]] = (float("-inf"), ())
+    n_kept = max(2, _N_STRETCHES - len(options))
+    for choice in itertools.product(*([*choices[:n_kept], choices[-1]] for choices in options)):
+        score = sum(_worth(option) for option in choice)
+        if score > best[0]:
+            score -= _overlaps([(one.step, stretch) for one, (stretch, _) in zip(wanted, choice)])
+            if score > best[0]:
+                best = (score, tuple(stretch for stretch, _ in choice))
+    return list(best[1])
+
+
+def _worth(option: tuple[Stretch | None, float]) -> float:
+    return option[0].score if option[0] else option[1]
+
+
+def _overlaps(chosen: Sequence[tuple[int, Stretch | None]]) -> float:
+    price = 0.0
+    for (step, a), (other, b) in itertools.combinations(chosen, 2):
+        if a and b and a.first < b.last and b.first < a.last:
+            price += 100.0 if step == other else _SHARED_WORDS
+    return price
+
+
+def _options(wanted: Wanted, reading: Reading, taken: Mapping[int, set[int]]) -> list[tuple[Stretch | None, float]]:
+    """The likeliest stretches for one argument, and leaving it out with its price."""
+    words, odds = reading.words, reading.odds(wanted)
+    n = len(words)
+    own = {place for place, steps in taken.items() if wanted.step in steps}
+    left = [_W_LEFT * max(odds.left[i], _left_floor(words, taken, i)) for i in range(n)]
+    right = [_W_RIGHT * max(odds.right[j], _right_floor(words, taken, j)) for j in range(n + 1)]
+    content = [0.0]
+    for place in range(n):
+        here = odds.content[place] - (6.0 if place in own else 0.0)
+        content.append(content[-1] + _W_CONTENT * max(-2.5, min(2.5, here)))
+    manner = reading.manners.of(wanted.tool, wanted.parameter.name)
+    found: dict[tuple[int, int], float] = {}
+    shapes: dict[tuple[int, int], float] = {}
+    lasts = heapq.nlargest(_N_EDGES, range(1, n + 1), key=lambda j: (right[j], -j))
+    for first in heapq.nlargest(_N_EDGES, range(n), key=lambda i: (left[i], -i)):
+        for last in lasts:
+            if last <= first:
+                continue
+            cut = _trimmed(wanted, words, first, last)
+            if cut is None or (own and any(k in own for k in range(*cut))):
+                continue
+            if cut not in shapes:
+                shape = _shape_odds(wanted, words[cut[0] : cut[1]], manner, reading.has_name, cut[0] == 0)
+                shapes[cut] = shape + min(_MAX_CONTENT, content[cut[1]] - content[cut[0]])
+            score = left[first] + right[last] + shapes[cut]
+            if _is_cut_short(wanted, words, taken, first, last):
+                score -= _CUT_SHORT
+            if score > found.get(cut, -math.inf):
+                found[cut] = score
+    best = sorted(found, key=lambda p: (-found[p], p))[:_N_STRETCHES]
+    return [*((Stretch(*p, found[p]), 0.0) for p in best), (None, odds.leaving_out)]
+
+
+def _price_of_leaving_out(wanted: Wanted, manner: Manner | None, words: tuple[str, ...]) -> float:
+    unsaid = _ABSENT_REQUIRED if wanted.parameter.is_required else 0.0
+    if manner is None:
+        return unsaid
+    odds = kind_odds(manner, words)
+    implied = max((odds[k] for k in odds if k.startswith(CONSTANT) and not looks_like_a_value(k)), default=0.0)
+    if implied > 0.5:
+        return 2.0
+    if wanted.parameter.is_required:
+        return unsaid
+    return _W_ABSENT * math.log((odds.get(ABSENT, 0.0) + 0.02) / (odds.get(SAID, 0.0) + 0.02)) + _BAR
+
+
+def looks_like_a_value(kind: str) -> bool:
+    """A constant with digits is a date or number that some request happened to have: no convention."""
+    return any(character.isdigit() for character in kind)
+
+
+# ── Judging a stretch ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def _content(wanted: Wanted, levels: Sequence[Manner], words: Sequence[str], place: int) -> float:
+    word = words[place]
+    odds = content_odds(levels, word)
+    if word in FUNCTION_WORDS:
+        odds = max(odds, _FUNCTION_ODDS)
+    if wanted.is_list and word in JOINTS:
+        odds = max(odds, 0.5)
+    if place == 0 and word in KNOWN_WORDS:
+        odds -= 1.0  # what a request begins with asks
+    return odds
+
+
+def _left_floor(words: Sequence[str], taken: Mapping[int, set[int]], place: int) -> float:
+    """What the place alone says of an argument beginning there: after a colon or a value that is spoken for."""
+    if place and (words[place - 1] == ":" or words[place] == "<quoted>"):
+        return 1.0
+    return -0.5 if place and place - 1 in taken else -9.0
+
+
+def _right_floor(words: Sequence[str], taken: Mapping[int, set[int]], place: int) -> float:
+    """What the place alone says of an argument ending there: at the end, before a value that is spoken for."""
+    if place >= len(words) or place in taken:
+        return 0.5
+    return 1.0 if place and words[place - 1] == "<quoted>" else -9.0
+
+
+def _is_cut_short(wanted: Wanted, words: Sequence[str], taken: Mapping[int, set[int]], first: int, last: int) -> bool:
+    """Whether a message that was opened (`saying …`) would end before the clause does."""
+    if wanted.is_list or wanted.is_name or wanted.is_lookup or not first or words[first - 1] not in _OPENERS:
+        return False
+    return last < len(words) and last not in taken and words[last - 1] != "<quoted>"
+
+
+def _shape_odds(wanted: Wanted, words: Sequence[str], manner: Manner | None, has_name: bool, is_leading: bool) -> float:
+    """What the stretch itself says: a quoted text is one, a pronoun is none, a name is short."""
+    if all(word in _PRONOUNS or word in FUNCTION_WORDS for word in words):
+        return -8.0
+    if is_leading and not wanted.is_name and all(word in KNOWN_WORDS or word in FUNCTION_WORDS for word in words):
+        return -8.0  # the verb a request begins with is what it asks, not what it is about
+    if len(words) == 1 and words[0].startswith("<"):
+        if words[0] in ("<quoted>", "<expression>") and not wanted.is_name:
+            return _QUOTED_ODDS
+        known = manner is not None and (manner.inside[words[0]] or manner.views.get(words[0]))
+        if words[0] not in _OWN_VALUES and not known:
+            return -6.0
+    if not wanted.is_name:
+        return 0.0
+    if any(word.startswith("<") and word not in ("<name>", "<quoted>") for word in words):
+        return -8.0
+    n_names = sum(word == "<name>" for word in words)
+    n_others = sum(word != "<name>" and word not in _TITLES for word in words)
+    if n_names > 1:
+        return -8.0
+    return (2.0 if n_names else -3.0 * has_name) - 1.5 * max(0, n_others - (0 if n_names else 2))
+
+
+def _trimmed(wanted: Wanted, words: Sequence[str], first: int, last: int) -> tuple[int, int] | None:
+    """Without punctuation, politeness and loose words at the ends; None when nothing is left."""
+    while first < last and (words[last - 1] in _TRIM_ENDS or (words[last - 1] in _LOOSE_ENDS and last - first > 1)):
+        last -= 1
+    while first < last and (words[first] in _TRIM_STARTS or words[first] in _LOOSE_STARTS):
+        first += 1
+    if wanted.is_name:
+        while first < last and words[first] in KNOWN_WORDS and words[first] not in _TITLES:
+            first += 1
+        while first < last and words[last - 1] in KNOWN_WORDS and words[last - 1] not in _TITLES:
+            last -= 1
+    elif wanted.is_lookup:
+        while last - first > 1 and words[last - 1] in _TAIL_VERBS:
+            last -= 1
+    return (first, last) if first < last else None

@@ -1,0 +1,199 @@
+"""Several planners asked in turn: the first sure, complete plan is taken; the next, and at last the teacher, is asked
+only without one.
+
+What an earlier planner found is kept: when a later one fails or does no better, the best answer so far stands. How
+sure is sure enough is learnt for each planner from how often its plans were the teacher's (`deferring`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hearth.config import Settings
+from hearth.errors import PlannerError
+from hearth.planning.deferral.agreement_log import Agreements, comparison
+from hearth.planning.deferral.thresholds import Costs, is_drawn, is_sure, learn_threshold
+from hearth.planning.retrieval.recall_planner import OWNERS_WORD
+from hearth.planning.stored_planner import StoredPlanner
+from hearth.protocols import Encoder, Planner
+from hearth.storage.database import Store
+from hearth.types import Context, Plan, Refusal, Request, ToolSpec
+
+CONFIDENT = 0.7
+"""A complete plan at least this confident is taken without asking the next planner, until better is known."""
+
+_REFUSAL_RANK = {"unreadable": 0, "out_of_scope": 1, "needs": 3}
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What the planners on the device found, before the teacher is asked."""
+
+    best: Plan | Refusal | None
+    asks_teacher: bool
+    """Whether nobody was sure, or the lot wants the teacher's word."""
+    proposed: tuple[Plan, ...] = ()
+    """Complete plans, each compared with the teacher's."""
+    is_drawn: bool = False
+    failure: PlannerError | None = None
+    """Why there is no answer, should nobody have one."""
+
+
+class Cascade:
+    """A `protocols.Planner` made of others, cheapest first (recall, the student, a language model as teacher)."""
+
+    name = "cascade"
+
+    def __init__(
+        self,
+        planners: Sequence[Planner],
+        *,
+        confident: float = CONFIDENT,
+        teacher: Planner | None = None,
+        agreements: Agreements | None = None,
+        costs: Costs | None = None,
+        compared_share: float = 0.0,
+    ) -> None:
+        """`planners` in the order they are asked.
+
+        Args:
+            confident: In [0, 1]; for planners of which too little is known.
+            teacher: Asked last, when nobody was sure.
+            agreements: Where comparisons with the teacher are written down and thresholds are learnt from; None learns
+                nothing.
+            costs: What the owner says questions and mistakes cost.
+            compared_share: So many of the requests are put to the teacher although a planner was sure, by lot: without
+                them nobody knows how often sure is wrong.
+        """
+        self.planners = tuple(planners)
+        self.teacher = teacher
+        self.confident = confident
+        self._agreements = agreements
+        self._costs = costs or Costs()
+        self._compared_share = compared_share if teacher is not None and agreements is not None else 0.0
+        self._thresholds: dict[str, float | None] = {}
+
+    def threshold(self, planner: str) -> float | None:
+        """How sure a plan of this planner must be to be taken without asking further, as learnt (`deferring.sureness`);
+        None while too little is known: `confident` holds."""
+        if self._agreements is None or self.teacher is None:
+            return None
+        if planner not in self._thresholds:
+            learnt = learn_threshold(self._agreements.outcomes(planner), self._costs)
+            self._thresholds[planner] = None if learnt is None else learnt.value
+        return self._thresholds[planner]
+
+    def _is_sure(self, plan: Plan) -> bool:
+        return is_sure(plan, self.threshold(plan.planner), self.confident)
+
+    def plan(self, request: Request, context: Context, tools: Mapping[str, ToolSpec]) -> Plan | Refusal:
+        """The first sure and complete plan, else the best answer any planner gave.
+
+        Raises:
+            PlannerError: No planner could answer at all.
+        """
+        return self.settle(self.draft(request, context, tools), request, context, tools)
+
+    def draft(self, request: Request, context: Context, tools: Mapping[str, ToolSpec]) -> Draft:
+        """What the planners find without the teacher. Never raises for one: `settle` does."""
+        best: Plan | Refusal | None = None
+        failure = PlannerError("no planner is set up; name one under [models] in hearth.toml")
+        drawn = is_drawn(f"{request.now.isoformat()} {request.text}", self._compared_share)
+        proposed: list[Plan] = []
+        for planner in self.planners:
+            try:
+                answer = planner.plan(request, context, tools)
+            except PlannerError as error:
+                failure = error
+                continue
+            if isinstance(answer, Refusal) and answer.planner == OWNERS_WORD:
+                return Draft(answer, asks_teacher=False)
+            sure = False
+            if isinstance(answer, Plan) and not answer.unserved:
+                proposed.append(answer)
+                sure = self._is_sure(answer)
+                if sure and not drawn:
+                    return Draft(answer, asks_teacher=False)
+            if best is None or _rank(answer) > _rank(best):
+                best = answer
+            if sure or not request.text.strip():
+                break  # the teacher alone is wanted, or there is nothing a further planner could read
+        asks_teacher = self.teacher is not None and bool(request.text.strip())
+        return Draft(best, asks_teacher=asks_teacher, proposed=tuple(proposed), is_drawn=drawn, failure=failure)
+
+    def settle(self, draft: Draft, request: Request, context: Context, tools: Mapping[str, ToolSpec]) -> Plan | Refusal:
+        """The draft where it is sure, else the better of it and of what the teacher says. Raises: see `plan`."""
+        best, failure = draft.best, draft.failure
+        if self.teacher is not None and draft.asks_teacher:
+            try:
+                answer = self.teacher.plan(request, context, tools)
+            except PlannerError as error:
+                failure = error
+            else:
+                self._note(request, draft.proposed, answer, tools, draft.is_drawn)
+                is_whole = isinstance(answer, Plan) and not answer.unserved
+                if best is None or is_whole or _rank(answer) > _rank(best):
+                    best = answer
+        if best is None:
+            raise failure or PlannerError("no planner gave an answer")
+        return best
+
+    def _note(
+        self,
+        request: Request,
+        proposed: Sequence[Plan],
+        answer: Plan | Refusal,
+        tools: Mapping[str, ToolSpec],
+        drawn: bool,
+    ) -> None:
+        if self._agreements is None or self.teacher is None:
+            return
+        for plan in proposed:
+            share = max(self._compared_share, 1e-6) if self._is_sure(plan) else 1.0
+            made = comparison(request, plan, self.teacher.name, answer, tools, share=share, is_drawn=drawn)
+            self._agreements.note(made)
+            self._thresholds.pop(plan.planner, None)
+
+
+def _rank(answer: Plan | Refusal) -> tuple[int, float]:
+    """Plans before refusals, complete before partial, confident before unsure, a question before a plain no."""
+    if isinstance(answer, Plan):
+        return (6 if not answer.unserved else 5, answer.confidence)
+    return (_REFUSAL_RANK[answer.kind] + (answer.offer is not None), 0.0)
+
+
+def cascade_of(
+    settings: Settings,
+    home: Path,
+    store: Store,
+    recall: Planner,
+    teacher: Planner | None,
+    encoder: Encoder,
+    cache: Path | None = None,
+) -> Cascade:
+    """The planners of a home: recall, what was learnt if the owner lets it plan, and a language model as teacher."""
+    planners = [recall]
+    if settings.models.student:
+        stored = StoredPlanner(home, store, encoder, cache)
+        if stored.is_taught:
+            planners.append(stored)
+    return Cascade(
+        planners,
+        confident=settings.planning.ask_below,
+        teacher=teacher,
+        agreements=Agreements(store) if teacher is not None else None,
+        costs=costs_of(settings),
+    )
+
+
+def costs_of(settings: Settings) -> Costs:
+    """What the owner says questions and mistakes cost."""
+    said = settings.learning
+    return Costs(
+        question=said.cost_per_question_usd + said.cost_per_second_usd * said.seconds_per_question,
+        mistake=said.cost_per_mistake_usd,
+        risk=said.risk,
+        assurance=said.assurance,
+    )

@@ -1,0 +1,292 @@
+"""What a request means after the one before: "same for tomorrow", "and Friday?", "her", "the second one".
+
+Deterministic, from the last episodes alone. A request that only makes sense after another is read as a fuller one,
+which is planned, remembered and learnt from like any other; what it was read as is shown. A record of the last answer
+("the second one", "it") enters a plan by its id, chosen by the owner's own words: never by a text that stands in it.
+
+Covered: ellipsis with another time, person, place or name in the place of the last one; "again"; pronouns for the one
+person of the last request; a record by its place in the last answer, or the only one there.
+Not covered: what lies further back than the last request; several people for one pronoun (it is left as it stands and
+the planner asks); other languages than English; names of things that were only in an answer's text.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from hearth.language.text.tokens import Slot, listed
+from hearth.language.values.slots import find_slots
+from hearth.planning.dialogue.memory_fallback import REMEMBER, SEARCH, corrected
+from hearth.types import Argument, Context, Episode, Plain, Plan, Record, Ref, Request, ToolSpec
+
+WITHIN = dt.timedelta(minutes=15)
+"""A request later than that stands for itself."""
+_ELLIPSIS = re.compile(
+    r"\s*(?:(?:no|sorry|wait|oh|ok|okay|please),?\s+)*?"
+    r"(?:(?:(?:do|add|make|and)\s+)?(?:the\s+)?same(?:\s+thing)?(?:\s+again)?|(?:and\s+)?(?:what|how)\s+about|and|also|"
+    r"make\s+(?:it|that)|i\s+meant?|instead|rather|then|no|sorry|actually)\b[\s,]*"
+    r"(?P<rest>.*?)(?:\s+(?:instead|rather|too|as\s+well|then|please))*\s*[?.!]*\s*",
+    re.IGNORECASE | re.DOTALL,
+)
+_ASKS = re.compile(r"\s*(?:and\s+)?(?:what|how)\s+about\b", re.IGNORECASE)
+_AGAIN = re.compile(
+    r"\s*(?:(?:please\s+)?(?:(?:do\s+)?(?:it|that|the\s+same(?:\s+thing)?)\s+again|again|once\s+more|same\s+again|"
+    r"repeat\s+(?:it|that)))(?:\s+please)?\s*[?.!]*\s*",
+    re.IGNORECASE,
+)
+_NEEDS_NO_CUE = re.compile(r"(?:tomorrow|today|tonight|yesterday|next|this|last|in|the\s+day)\b", re.IGNORECASE)
+_CUE = re.compile(r"(?:for|on|at|to|with|in|by|from|of|the|a|about)\s+", re.IGNORECASE)
+_PLACES: Mapping[str, int] = {
+    **{word: k for k, word in enumerate(listed("first second third fourth fifth sixth seventh eighth ninth tenth"))},
+    **{f"{n}{'st' if n == 1 else 'nd' if n == 2 else 'rd' if n == 3 else 'th'}": n - 1 for n in range(1, 21)},
+    "last": -1,
+    "latest": 0,
+}
+_NTH = re.compile(
+    rf"\b(?:the\s+)?(?:(?P<word>{'|'.join(_PLACES)})(?:\s+(?:one|event|mail|message|note|reminder|file|contact|person|"
+    r"entry|of\s+(?:them|those)))|(?:number|no\.?|#)\s*(?P<number>\d{1,3}))\b",
+    re.IGNORECASE,
+)
+_IT = re.compile(
+    r"\b(?:it|(?:that|this)\s+(?:one|event|mail|message|note|reminder|file|contact)|that(?=\s*(?:[.?!]|$|(?:to|by|for)\b)))\b",
+    re.IGNORECASE,
+)
+_DEEDS = frozenset(
+    listed(
+        "cancel delete remove drop move shift postpone reschedule push change rename edit open read show reply answer "
+        "forward mark copy complete finish tick check snooze send call put set make bring take"
+    )
+)
+"""First words of a request that is about a record. "I like it" is not."""
+_PERSON = re.compile(r"\b(?P<word>her|him|his|hers|them|their|she|he)\b", re.IGNORECASE)
+_GIVING = frozenset(
+    listed(
+        "tell send ask call remind give text mail email invite show write ring phone message meet visit thank with to "
+        "for about from and see"
+    )
+)
+"""After these "her" is given something; before a thing it owns it."""
+_NO_THINGS = _GIVING | frozenset(listed("that a an the at on in by i"))
+_OWNED = frozenset(listed("birthday number address mail phone email"))
+_CLOCK_WORDS = re.compile(r"\b(?:noon|midnight|o'?clock|half|past|quarter|[ap]\.?m)\b", re.IGNORECASE)
+_POLITE = frozenset(listed("please can could you and ok now then"))
+_SAID_OF = {"his": True, "their": True, "hers": True}
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A request as it is meant after the last one."""
+
+    text: str
+    record: Record | None = None
+    """The record of the last answer that it is about."""
+
+
+def read_after(
+    text: str, recent: Sequence[Episode], now: dt.datetime, context: Context, tools: Mapping[str, ToolSpec]
+) -> Reading:
+    """Read `text` after `recent` episodes, newest first; as it stands where nothing in it refers back.
+
+    "What about Friday?" goes back to the last that only looked something up, everything else to the very last.
+    """
+    last, *_ = *(e for e in recent if dt.timedelta() <= now - e.request.now <= WITHIN and e.plan is not None), None
+    if last is None or last.plan is None:
+        return Reading(text)
+    if _AGAIN.fullmatch(text):
+        return Reading(last.request.text)
+    is_of_memory = {step.tool for step in last.plan.steps} <= {SEARCH, REMEMBER}
+    if is_of_memory and (right := corrected(last.request.text, text)) is not None:
+        return Reading(right)
+    asked = last
+    if _ASKS.match(text):
+        asked = next((e for e in recent if e.plan is not None and _only_reads(e.plan, tools)), last)
+    ellipsis = _ELLIPSIS.fullmatch(text)
+    if ellipsis and (full := _filled(asked.request, ellipsis["rest"], now, context)) is not None:
+        return Reading(full)
+    person = _only_person(last.request, context)
+    if person and (match := _PERSON.search(text)) and not _names_somebody(text, now, context):
+        text = text[: match.start()] + _in_place(text, match, person) + text[match.end() :]
+        text = re.sub(r"^\s*(?:and|also)\s+", "", text, flags=re.IGNORECASE)
+    return _picked(text, last, tools)
+
+
+def _only_reads(plan: Plan, tools: Mapping[str, ToolSpec]) -> bool:
+    return all(step.tool in tools and tools[step.tool].effect == "none" for step in plan.steps)
+
+
+# ── Ellipsis ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _filled(last: Request, rest: str, now: dt.datetime, context: Context) -> str | None:
+    """The last request with what `rest` says in the place of what it said; None when `rest` says something else."""
+    slots = find_slots(rest, now, context)
+    if not slots or re.sub(r"[\s,]|\band\b", "", _CUE.sub("", _without(rest, slots))):
+        return None
+    text = last.text
+    for slot in slots:
+        before = [old for old in find_slots(text, last.now, context) if _is_alike(old, slot)]
+        if before:
+            old = before[-1]
+            start = old.cue_start if old.kind == "time" and _NEEDS_NO_CUE.match(slot.text) else old.start
+            text = text[:start] + _said_for(old, slot) + text[old.end :]
+        else:
+            cue = slot.cue or ("" if slot.kind == "time" else "for")
+            text = f"{text.rstrip(' .!?')} {cue} {slot.text}".replace("  ", " ")
+    return text
+
+
+def _without(text: str, slots: Sequence[Slot]) -> str:
+    for slot in reversed(slots):
+        text = text[: slot.start] + text[slot.end :]
+    return re.sub(rf"\b(?:{'|'.join(_CUE_WORDS)})\b", "", text)
+
+
+_CUE_WORDS = ("for", "on", "at", "to", "with", "in", "by", "from", "of", "about")
+
+
+def _is_alike(old: Slot, new: Slot) -> bool:
+    people = {"person", "unknown_person", "email"}
+    return old.kind == new.kind or {old.kind, new.kind} <= people or {old.kind, new.kind} <= {"number", "quantity"}
+
+
+def _said_for(old: Slot, new: Slot) -> str:
+    """A time keeps what the new one leaves open: "at 10" the day, "tomorrow" the hour."""
+    if old.kind != "time" or new.kind != "time" or "repeat" in new.views:
+        return new.text
+    clock, day, moment = "time" in new.views, _names_a_day(new), str(old.views.get("datetime", ""))
+    at = f"at {new.text}" if re.match(r"\d|noon|midnight|half|quarter", new.text, re.IGNORECASE) else new.text
+    if "repeat" in old.views:
+        return f"{re.sub(r' at .*', '', old.text)} {at}" if clock and not day else new.text
+    if clock and not day and moment and _names_a_day(old):
+        when = dt.datetime.fromisoformat(moment)
+        return f"{when.day} {when:%B %Y} {at}"
+    if day and not clock and moment and "time" in old.views:
+        return f"{new.text} at {dt.datetime.fromisoformat(moment):%H:%M}"
+    return new.text
+
+
+def _names_a_day(slot: Slot) -> bool:
+    """Whether more than a clock time was said."""
+    return re.search(r"[^\W\d]{3,}", _CLOCK_WORDS.sub("", slot.text)) is not None
+
+
+# ── People ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _only_person(last: Request, context: Context) -> str:
+    slots = find_slots(last.text, last.now, context)
+    names = {str(slot.views.get("name", slot.text)) for slot in slots if slot.kind in ("person", "unknown_person")}
+    return names.pop() if len(names) == 1 else ""
+
+
+def _names_somebody(text: str, now: dt.datetime, context: Context) -> bool:
+    return any(slot.kind in ("person", "unknown_person", "email") for slot in find_slots(text, now, context))
+
+
+def _in_place(text: str, match: re.Match[str], person: str) -> str:
+    """The name, as an owner where the word owned something: "her number", but not "tell her"."""
+    word = match["word"].lower()
+    if word != "her":
+        return f"{person}'s" if word in _SAID_OF else person
+    before = re.findall(r"\w+", text[: match.start()].lower())
+    after = re.match(r"\s+(\w+)", text[match.end() :])
+    is_given = bool(before) and before[-1] in _GIVING
+    word_after = after[1].lower() if after is not None else ""
+    owns = bool(word_after) and word_after not in _NO_THINGS
+    return f"{person}'s" if word_after in _OWNED or (owns and not is_given) else person
+
+
+# ── Records ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _picked(text: str, last: Episode, tools: Mapping[str, ToolSpec]) -> Reading:
+    """A record of the last answer, by its place or as the only one."""
+    shown = _shown(last, tools)
+    if shown is None:
+        return Reading(text)
+    records, kind, field = shown
+    match = _NTH.search(text)
+    if match is not None:
+        place = int(match["number"]) - 1 if match["number"] else _PLACES[match["word"].lower()]
+        if match["number"] == "0" or not -len(records) <= place < len(records):
+            return Reading(text)
+    elif len(records) == 1 and _first_word(text) in _DEEDS and (match := _IT.search(text)):
+        place = 0
+    else:
+        return Reading(text)
+    noun = "file" if kind == "FilePath" else kind.removesuffix("Id").lower()
+    said = f"{text[: match.start()]}the {noun}{text[match.end() :]}"
+    id = records[place].get(field)
+    return Reading(said, Record(kind, id)) if isinstance(id, str) else Reading(text)
+
+
+def _first_word(text: str) -> str:
+    words = re.findall(r"[^\W\d_]+", text.lower())
+    return next((word for word in words if word not in _POLITE), "")
+
+
+def _shown(last: Episode, tools: Mapping[str, ToolSpec]) -> tuple[list[Mapping[str, Plain]], str, str] | None:
+    """The records of the last step that gave any, the type of what names them and the field that holds it."""
+    if last.plan is None:
+        return None
+    for result in reversed(last.results):
+        spec = tools.get(last.plan.steps[result.step].tool)
+        if result.status != "done" or spec is None:
+            continue
+        values = result.value if isinstance(result.value, list) else [result.value]
+        records: list[Mapping[str, Plain]] = [value for value in values if isinstance(value, dict)]
+        fields = spec.fields.items()  # what is no id of its own could stand in for any other word of the plan
+        field = next((n for n, kind in fields if kind == "FilePath" or (n == "id" and kind.endswith("Id"))), "")
+        if records and field:
+            return records, spec.fields[field], field
+    return None
+
+
+def with_record(plan: Plan, record: Record | None, tools: Mapping[str, ToolSpec]) -> Plan:
+    """The plan with `record` wherever it takes one of its kind; searches that nothing needs any more leave."""
+    if record is None:
+        return plan
+    steps = []
+    for step in plan.steps:
+        kinds = {p.name: p.type for p in tools[step.tool].parameters}
+        new: dict[str, Argument] = {
+            name: record.id if kinds.get(name) == record.kind else value for name, value in step.arguments.items()
+        }
+        steps.append(replace(step, arguments=new))
+    return _pruned(replace(plan, steps=tuple(steps)), plan, tools)
+
+
+def _pruned(plan: Plan, before: Plan, tools: Mapping[str, ToolSpec]) -> Plan:
+    """Without reading steps that served another one before and serve none now."""
+    served = {ref.step for step in before.steps for ref in step.refs()}
+    gone: set[int] = set()
+    while True:
+        by_data = {ref.step for k, step in enumerate(plan.steps) if k not in gone for ref in step.refs()}
+        idle = {k for k in served - by_data - gone if tools[plan.steps[k].tool].effect == "none"}
+        if not idle:
+            break
+        gone |= idle
+    place = {k: n for n, k in enumerate(k for k in range(len(plan.steps)) if k not in gone)}
+    steps = tuple(
+        replace(
+            step,
+            arguments={name: _moved(value, place) for name, value in step.arguments.items()},
+            after=tuple(place[k] for k in step.after if k in place),
+        )
+        for k, step in enumerate(plan.steps)
+        if k not in gone
+    )
+    return replace(plan, steps=steps)
+
+
+def _moved(value: Argument, place: Mapping[int, int]) -> Argument:
+    if isinstance(value, Ref):
+        return Ref(place[value.step], value.path)
+    if isinstance(value, list):
+        return [_moved(item, place) for item in value]
+    if isinstance(value, dict):
+        return {key: _moved(item, place) for key, item in value.items()}
+    return value

@@ -1,0 +1,179 @@
+"""What no planner could place and is about the owner goes to memory, instead of "I can't do that": a question is asked
+of it, a statement is kept, "no, it's 48" puts right what was just answered or said.
+
+By the form of the request alone: what memory holds decides nothing. To what was never told the answer is "I don't
+know".
+
+What was measured at home is asked of memory, too ("what was the temperature in the cellar this morning"), and what is
+measured now of the devices.
+
+Covered: who, what, which, where, when, how long, how many, how old, and yes or no, about "I", "my", "we", "our" or
+somebody the owner knows; who a name is; what somebody wrote who did; what the agent believed at a time.
+Not covered: what may be asked for advice or of the world ("how do I boil an egg", "where can I get a bicycle").
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import replace
+
+from hearth.errors import PlanError
+from hearth.formats.plan_validation import check_plan
+from hearth.memory.facts.fact_names import KIN_WORDS
+from hearth.memory.search.questions import asked_of, believed_then, declares, said_by
+from hearth.types import Context, Plan, Refusal, Request, Step, ToolSpec
+
+SEARCH, REMEMBER, STATE = "search_memory", "remember", "device_state"
+NAME = "memory"
+_ASKED_OF_ANYONE = re.compile(
+    r"\s*(?:(?:how|where|what|which \w+|who|when|why) )?(?:can|could|should|would|will|shall|might|may|must)\b"
+    r"|\s*(?:how|why) (?:do|does|did)? ?(?:i|we|you|one)\b(?! (?:like|take|prefer|drink|eat|want|usually|get to|pay)\b)"
+    r"|.*\b(?:you|your|tomorrow|tonight|right now|online|on the web)\b",
+    re.IGNORECASE,
+)
+_ABOUT_OWNER = re.compile(
+    rf"\b(?:i|i'm|i've|my|mine|me|we|we've|our|ours|us)\b|\b(?:{KIN_WORDS})(?:'s|’s)?\b"
+    r"|\bthe (?:[\w-]+ ){0,2}(?:code|password|passcode|pin|combination|wifi|wi-fi|keys?|alarm|fuse box|router)\b",
+    re.IGNORECASE,
+)
+_WHO = re.compile(r"\s*[Ww]ho(?:'s|’s| is) [A-Z][\w'’-]*(?: [A-Z][\w'’-]*){0,2}[\s?.!]*")
+"""A person's name and no more: nobody in the world is known, but whom the owner spoke of."""
+_CONTACTS = frozenset({"find_contact", "list_contacts"})
+_MINE = re.compile(r"(?:my|our)\s", re.IGNORECASE)
+_DEEDS = frozenset({"live", "lives", "work", "works", "like", "likes"})
+_WORD = re.compile(r"[^\W_]+")
+_MISPLACED = frozenset({"time_until", SEARCH})
+"""Tools for which a value is asked although the request is a question of what was: "how long ago did we …"."""
+
+
+def asked_of_memory(
+    request: Request, found: Plan | Refusal, context: Context, told_of: Iterable[str], tools: Mapping[str, ToolSpec]
+) -> Plan | None:
+    """The plan that asks memory; None where the request is no question about the owner, or what was found stands.
+
+    A plan stands, but for one that looks up a contact that there is not: "my locker" of "what is my locker number".
+
+    Args:
+        found: What the planners say.
+        told_of: Those of whom something is held true, or who said something.
+    """
+    if SEARCH not in tools:
+        return None
+    if (by := said_by(request.text)) is not None and any(_spaced(by.name) == _spaced(name) for name in told_of):
+        return _with_what_was_said(request, found, is_in_chat=by.is_in_chat, tools=tools)
+    names = {_spaced(name) for e in context.entities if e.kind == "person" for name in (e.name, *e.aliases)}
+    if isinstance(found, Plan):
+        if not _looks_up_nobody(found, names, {_spaced(name) for name in told_of}):
+            return None
+    elif found.kind == "needs":
+        if not {missing.partition(".")[0] for missing in found.missing} <= _MISPLACED:
+            return None
+    elif found.kind != "out_of_scope":
+        return None
+    asked = asked_of(request.text)
+    if (measured := _measured(asked.text, request, found, tools)) is not None:
+        return measured
+    if _WHO.fullmatch(asked.text) or believed_then(request.text) is not None:
+        return _checked(Step(SEARCH, {"query": asked.text.rstrip(" ?.!")}, text=request.text), tools)
+    if not asked.is_question or _ASKED_OF_ANYONE.match(asked.text):
+        return None
+    words = _spaced(asked.text)
+    known = names | {_spaced(name) for name in told_of if name.strip()}
+    if not _ABOUT_OWNER.search(asked.text) and not any(name in words for name in known):
+        return None
+    return _checked(Step(SEARCH, {"query": asked.text.rstrip(" ?.!")}, text=request.text), tools)
+
+
+_MEASURED = re.compile(
+    r"\s*(?:what|how|was|is)\b.*?\b(?P<what>temperature|humidity|warm|cold|hot|humid|damp)\b.*?"
+    r"\b(?:in|on|at|of) (?P<room>(?:the|my|our|[\w-]+['’]s) \w+(?: room)?)(?P<when>\b.*)",
+    re.IGNORECASE,
+)
+_WAS = re.compile(r"\s*(?:(?:what|how \w+) )?(?:was|were|has|had|did)\b", re.IGNORECASE)
+_OF = {"humidity": "humidity", "humid": "humidity", "damp": "humidity"}
+_NOT_HOME = frozenset({"city", "town", "country", "world", "north", "south", "sun", "sea", "oven", "fridge", "phone"})
+
+
+def _measured(text: str, request: Request, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> Plan | None:
+    """The plan for what is, or was, measured in a room; None where it is asked of nothing at home."""
+    match = _MEASURED.fullmatch(text)
+    if not isinstance(found, Refusal) or match is None or match["room"].split()[-1].casefold() in _NOT_HOME:
+        return None
+    if _WAS.match(text):
+        return _checked(Step(SEARCH, {"query": text.rstrip(" ?.!")}, text=request.text), tools)
+    if STATE not in tools:
+        return None
+    device = f"{_OF.get(match['what'].casefold(), 'temperature')} in {match['room']}"
+    return _checked(Step(STATE, {"device": device}, text=request.text), tools)
+
+
+def _with_what_was_said(
+    request: Request, found: Plan | Refusal, *, is_in_chat: bool, tools: Mapping[str, ToolSpec]
+) -> Plan | None:
+    """ "What did Tom write": what Tom said in chats that were brought in, beside the mail that a plan looks up."""
+    step = Step(SEARCH, {"query": request.text.strip(" ?.!")}, text=request.text)
+    if isinstance(found, Refusal):
+        return _checked(step, tools) if found.kind == "out_of_scope" else None
+    if [planned.tool for planned in found.steps] != ["find_mail"] or "query" in found.steps[0].arguments:
+        return None
+    return _checked(step, tools) if is_in_chat else replace(found, steps=(*found.steps, step))
+
+
+def _spaced(text: str) -> str:
+    """The words in small letters, with a space around each."""
+    return f" {' '.join(_WORD.findall(text.casefold()))} "
+
+
+def _looks_up_nobody(plan: Plan, names: Set[str], told_of: Set[str]) -> bool:
+    """Whether all a plan does is to look in the contacts for a thing, or for somebody only memory knows."""
+    if len(plan.steps) != 1 or plan.unserved or plan.steps[0].tool not in _CONTACTS:
+        return False
+    sought = next((value for value in plan.steps[0].arguments.values() if isinstance(value, str)), "")
+    words = _spaced(sought)
+    if not sought or any(name in words or words in name for name in names):
+        return False
+    if _MINE.match(sought):
+        return not any(f" {word} " in name for name in names for word in words.split()[1:])
+    return words in told_of or words.strip() in _DEEDS
+
+
+def told_to_memory(request: Request, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> Plan | None:
+    """The plan that keeps what the request states; None where it asks or orders, or what was found stands: a plan that
+    only looks something up does not, as nothing was asked."""
+    if isinstance(found, Plan):
+        stands = any(tools[step.tool].effect != "none" for step in found.steps if step.tool in tools)
+    else:
+        stands = found.kind != "out_of_scope"
+    if stands or REMEMBER not in tools or not declares(request.text):
+        return None
+    return _checked(Step(REMEMBER, {"text": request.text.strip()}, text=request.text), tools)
+
+
+def _checked(step: Step, tools: Mapping[str, ToolSpec]) -> Plan | None:
+    try:
+        return check_plan(Plan((step,), confidence=0.5, planner=NAME), tools)
+    except PlanError:
+        return None
+
+
+_CORRECTS = re.compile(
+    r"\s*(?:no|nope|wrong|not quite|that's wrong|that is wrong|actually)\b[\s,.!:;–-]*(?:no\b[\s,]*)?"
+    r"(?:it|that|he|she|they|those|these)(?:'s|’s|'re|’re| is| are)\s+(?P<value>(?!not\b|wrong\b|right\b).+)",
+    re.IGNORECASE | re.DOTALL,
+)
+_THING_ASKED = re.compile(
+    r"\s*(?:what|who|where|when|which)(?:'s|’s|'re| is| are)\s+(?P<thing>(?:my|our|the|[\w-]+['’]s)\b.+?)[\s?.!]*",
+    re.IGNORECASE,
+)
+_THING_SAID = re.compile(
+    r"\s*(?:(?:remember|note) (?:that )?)?(?P<thing>(?:my|our|the|[\w-]+['’]s)\b.+?) (?:is|are) .+", re.IGNORECASE
+)
+
+
+def corrected(said_before: str, text: str) -> str | None:
+    """ "no, it's 48 now" after "what is my locker number": "my locker number is 48 now"; None where nothing is put
+    right, or it is not clear what."""
+    found = _CORRECTS.fullmatch(text)
+    thing = _THING_ASKED.fullmatch(said_before) or _THING_SAID.fullmatch(said_before)
+    return f"{thing['thing']} is {found['value'].strip()}" if found and thing else None

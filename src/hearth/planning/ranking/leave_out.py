@@ -1,0 +1,194 @@
+"""What a student knows, some demonstrations left out, turned into evidence for single requests.
+
+Planning uses the view of everything. Fitting uses views without some demonstrations, to see what evidence is worth
+where it was not learnt from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hearth.planning.ranking.calibration.logistic import Weigher
+from hearth.planning.ranking.candidates import Counts, Evidence, Floats, Known, Sequence_
+from hearth.planning.ranking.features import FloatRows, Reading
+from hearth.planning.ranking.neighbours import Neighbourhood
+from hearth.planning.ranking.unseen_tools import SIGNS, Looks, ToolTexts, Transfer, by_text, stranger_signs
+from hearth.protocols import Proposal
+
+_N_NEIGHBOURS = 15
+_SHARPNESS = 10.0
+"""How fast a neighbour's weight falls with its distance in likeness."""
+_N_KNOWN = 20
+_RARE_USES = 2
+"""Below this many times `text_trust`, that a link was never seen says nothing."""
+_STRANGER_USES = 4
+"""Tools taught fewer than this many times `text_trust` are judged by their texts too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """Names of the heads' outputs."""
+
+    text: Sequence[str]
+    clause: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ViewOptions:
+    use_heads: bool
+    use_neighbours: bool
+    text_trust: float
+
+
+class View:
+    """Immutable; made anew when anything was learnt, removed or offered."""
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        texts: ToolTexts,
+        outputs: Outputs,
+        counts: Counts,
+        neighbourhood: Neighbourhood,
+        options: ViewOptions,
+        hidden: NDArray[np.bool_] | None = None,
+    ) -> None:
+        """
+        Args:
+            names: Tools on offer.
+            counts: Of what is not hidden.
+            hidden: Rows of the neighbourhood that are left out.
+        """
+        self.names, self.texts, self.counts, self.neighbourhood = names, texts, counts, neighbourhood
+        self.options, self.hidden = options, hidden
+        self.place = {name: place for place, name in enumerate(names)}
+        text = {name: column for column, name in enumerate(outputs.text)}
+        clause = {name: column for column, name in enumerate(outputs.clause)}
+        is_taught = [name in counts.tools for name in names]
+        self._text = np.array([text.get("t " + n, -1) if t else -1 for n, t in zip(names, is_taught)], dtype=np.int64)
+        self._clause = np.array([clause.get(n, -1) if t else -1 for n, t in zip(names, is_taught)], dtype=np.int64)
+        self._sizes = {n: text[f"n {n}"] for n in range(1, 7) if f"n {n}" in text}
+        self._uses = np.array([counts.tools.get(name, 0) for name in names], dtype=np.float64)
+        links = ((link, text.get(f"l {link[0]} > {link[1]}")) for link in counts.links)
+        self._links = {link: column for link, column in links if column is not None}
+        self._known = Known(counts, self.place, self._links)
+        self._usual = neighbourhood.usual()
+        self._transfer = Transfer(texts.vectors, self._uses >= options.text_trust)
+
+    def evidence(
+        self,
+        predicted: FloatRows,
+        clauses: FloatRows,
+        reading: Reading,
+        weigher: Weigher | None,
+        proposal: Proposal | None = None,
+        own: tuple[int, Sequence_] | None = None,
+        strangers: tuple[NDArray[np.int64], Floats] | None = None,
+    ) -> tuple[Evidence, NDArray[np.int64]]:
+        """Judge one request from the heads' outputs for it and its likeness to what was taught.
+
+        Args:
+            predicted: For the whole text, shape [n_outputs].
+            clauses: For its clauses, shape [n_clauses, n_clause_outputs].
+            weigher: How far texts of tools are trusted.
+            own: Its row and sequence, when it was taught itself and is to be judged as if it had not been.
+            strangers: As the method gives them, when they were made already.
+        Returns:
+            The evidence, and rows of the nearest demonstrations.
+        """
+        left_out = own[1] if own is not None else None
+        hidden = self._hidden_from(own)
+        nearest, alike = self.neighbourhood.nearest(reading, _N_NEIGHBOURS, hidden)
+        weights = np.exp((alike - alike[:1]) * _SHARPNESS)
+        weights = weights / max(float(weights.sum()), 1e-12)
+        sequences = [(self.neighbourhood.sequences[row], float(w)) for row, w in zip(nearest, weights)]
+        neighbours = [(s, w) for s, w in sequences if all(tool in self.place for tool in s)]
+        looks, said = self.looks(predicted, clauses, neighbours)
+        uses = self.uses_without(left_out)
+        rows, signs = self.strangers(looks, reading, uses) if strangers is None else strangers
+        scores = (looks.whole.copy(), looks.best.copy(), looks.any.copy())
+        if len(rows):
+            self._blend(scores, rows, by_text(weigher, signs), uses)
+        evidence = Evidence(
+            self.place,
+            *scores,
+            looks.by_clause,
+            self.neighbourhood.asked_for(reading, self.place, hidden),
+            said,
+            predicted,
+            self._links,
+            {n: float(predicted[column]) for n, column in self._sizes.items()} if self.options.use_heads else {},
+            self._known.best(scores[0], predicted, _N_KNOWN),
+            neighbours if self.options.use_neighbours else [],
+            float(alike[0]) if len(alike) else 0.0,
+            self._rarity(uses),
+            proposal,
+            left_out,
+        )
+        return evidence, nearest
+
+    def _hidden_from(self, own: tuple[int, Sequence_] | None) -> NDArray[np.bool_] | None:
+        if own is None:
+            return self.hidden
+        hidden = np.zeros(len(self.neighbourhood.ids), dtype=np.bool_) if self.hidden is None else self.hidden.copy()
+        hidden[own[0]] = True
+        return hidden
+
+    def uses_without(self, left_out: Sequence_ | None) -> Floats:
+        """How often each tool on offer was taught."""
+        if left_out is None:
+            return self._uses
+        uses = self._uses.copy()
+        uses[[self.place[tool] for tool in set(left_out) if tool in self.place]] -= 1
+        return uses
+
+    def looks(
+        self, predicted: FloatRows, clauses: FloatRows, neighbours: Sequence[tuple[Sequence_, float]] = ()
+    ) -> tuple[Looks, Floats]:
+        """What the heads say of each tool, and where in the request its clause stands."""
+        if not self.options.use_heads:
+            votes = np.zeros(len(self.names))
+            for sequence, weight in neighbours:
+                votes[[self.place[tool] for tool in set(sequence)]] += weight
+            return Looks(votes, votes, votes, votes[None]), np.full(len(votes), 0.5)
+        any_ = 1 - np.prod(1 - np.clip(clauses, 0, 0.98), axis=0)
+        where = clauses.argmax(axis=0) / max(len(clauses) - 1, 1)
+        said = np.where(self._clause >= 0, _picked(where, self._clause), 0.5)
+        by_clause = _picked(clauses, self._clause)
+        looks = Looks(_picked(predicted, self._text), by_clause.max(axis=0), _picked(any_, self._clause), by_clause)
+        return looks, said
+
+    def strangers(self, looks: Looks, reading: Reading, uses: Floats) -> tuple[NDArray[np.int64], Floats]:
+        """Rows of hardly taught tools that may be wanted, and their signs."""
+        trust = self.options.text_trust
+        rare = np.flatnonzero(uses < _STRANGER_USES * trust)
+        if not len(rare):
+            return rare, np.zeros((0, len(SIGNS)))
+        few = trust / (trust + uses[rare])
+        return stranger_signs(self.texts, self._usual, self._transfer, reading, looks, rare, few)
+
+    def _rarity(self, uses: Floats) -> Floats:
+        trust = self.options.text_trust
+        return np.where(uses < _RARE_USES * trust, trust / (trust + uses), 0.0)
+
+    def _blend(self, scores: Sequence[Floats], rows: NDArray[np.int64], p: Floats, uses: Floats) -> None:
+        share = np.clip(1.5 - uses[rows] / (_STRANGER_USES * self.options.text_trust), 0, 1)
+        for score in scores:
+            score[rows] = (1 - share) * score[rows] + share * p
+
+
+def counts_of(sequences: Mapping[str, Sequence_] | Sequence[Sequence_]) -> Counts:
+    counts = Counts()
+    for sequence in sequences.values() if isinstance(sequences, Mapping) else sequences:
+        counts.add(sequence)
+    return counts
+
+
+def _picked(scores: NDArray[np.floating], columns: NDArray[np.int64]) -> Floats:
+    """Scores, shape [..., n_outputs], in the order of the tools on offer; 0 for tools without a column."""
+    padded = np.concatenate([scores, np.zeros((*scores.shape[:-1], 1))], axis=-1)
+    return np.where(columns >= 0, padded[..., columns], 0.0).astype(np.float64)

@@ -1,0 +1,682 @@
+"""A planner that learns from demonstrations exactly: solved heads and remembered neighbours, weighed into ranked plans.
+
+Learning is order-free and reversible: the heads are solved from sums of whole numbers (`models.ridge`), the neighbours
+are the demonstrations themselves, and the few weights that join the two are fitted from what is remembered now. So a
+student taught in any order, or having forgotten something, plans as one taught the same things at once. A trained
+model (`protocols.Proposer`) may be adopted: its proposals are weighed beside the rest, as far as they proved right.
+
+Tools unlike anything taught are scored by their text alone. Covered: which tools, in what order, linked how, how sure.
+Not covered: arguments (`language.values.slots` and the binding fill them), and requests that no tool serves.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import combinations
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hearth.errors import StatisticsError
+from hearth.models.random_features import UNIT
+from hearth.models.ridge import Heads
+from hearth.planning.ranking import ranker_file
+from hearth.planning.ranking.calibration.logistic import chance
+from hearth.planning.ranking.calibration.weight_fitting import (
+    LEAST_TAUGHT,
+    N_CHOSEN,
+    UNTAUGHT,
+    Joining,
+    Lessons,
+    Outcome,
+    fit,
+    joining_of,
+    one_by_one,
+)
+from hearth.planning.ranking.candidates import Counts, Evidence, Grounds, Sequence_, candidates, possible
+from hearth.planning.ranking.evidence_features import features
+from hearth.planning.ranking.examples import Taught, step_texts, targets_of, taught_of
+from hearth.planning.ranking.features import FloatRows, Reader, Reading, ReadingOptions
+from hearth.planning.ranking.leave_out import Outputs, View, ViewOptions
+from hearth.planning.ranking.min_risk import as_taught, least_risk, overlap, sureness_signs
+from hearth.planning.ranking.neighbours import Neighbourhood
+from hearth.planning.ranking.statistics.sufficient_statistics import PairLink, Statistics, pair_links, summed
+from hearth.planning.ranking.unseen_tools import ToolTexts, tool_name, tool_text
+from hearth.protocols import Encoder, Proposal, Proposer
+from hearth.types import Demonstration, ToolSpec
+
+__all__ = ["Candidate", "Proposal", "Proposer", "Ranking", "Student", "StudentOptions"]
+
+_STALE_SHARE = 0.1
+_MANY = 64
+"""When more demonstrations change, the neighbourhood is made anew."""
+_LEAST_OWN = 40
+"""With fewer demonstrations of one's own, a prior's weights join the evidence, where it has any."""
+_N_NAMED = 3
+"""So many demonstrations are named as what a plan rests on."""
+
+
+@dataclass(frozen=True, slots=True)
+class StudentOptions:
+    reading: ReadingOptions = field(default_factory=ReadingOptions)
+    ridge: float = 0.1
+    clause_ridge: float = 0.2
+    n_free: int = 15
+    """New combinations proposed beside known ones."""
+    use_heads: bool = True
+    use_neighbours: bool = True
+    n_fit: int = 800
+    """Demonstrations from which the joining weights are fitted."""
+    text_trust: float = 3.0
+    """So many uses of a tool count as much as what its text suggests."""
+    hides_tools: bool = True
+    """Fit on tools hidden for the purpose, too: better with new tools, and several times the time."""
+    weight_bits: int = 7
+    """Significant bits of the heads' weights; fewer make the student's file smaller."""
+
+
+class Candidate(NamedTuple):
+    tools: Sequence_
+    """In order."""
+    links: tuple[tuple[int, int], ...]
+    """Which step feeds or precedes which."""
+    probability: float
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Plans for one request: the chosen one first, then by probability."""
+
+    candidates: tuple[Candidate, ...]
+    confidence: float
+    """Calibrated chance that the first has the right set of tools."""
+    rests_on: tuple[str, ...]
+    """Ids of the demonstrations nearest to the request."""
+
+    def expected_f1(self, place: int = 0) -> float:
+        """How much of a candidate's tools is expected to be right, under the probabilities of all; 0 without any."""
+        if not self.candidates:
+            return 0.0
+        mine = self.candidates[place].tools
+        return sum(one.probability * overlap(mine, one.tools) for one in self.candidates)
+
+
+class Student:
+    """Tier one, neighbours and, once adopted, a trained model. Not thread-safe."""
+
+    name = "student"
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        tools: Mapping[str, ToolSpec],
+        options: StudentOptions | None = None,
+        graph: frozenset[tuple[str, str]] | None = None,
+    ) -> None:
+        """Know the tools, nothing taught yet.
+
+        Args:
+            graph: Links that are possible; None allows any.
+        """
+        self.options = options or StudentOptions()
+        self._reader = Reader(encoder, self.options.reading)
+        self._graph = graph
+        self._taught: dict[str, Taught] = {}
+        self._counts = Counts()
+        self._pair_links: Counter[tuple[str, str, bool, bool]] = Counter()
+        self._text_vectors: dict[str, FloatRows] = {}
+        self._prior: Statistics | None = None
+        self._proposer: Proposer | None = None
+        self._held: dict[str, Proposal] = {}
+        self._joining: Joining | None = None
+        self._neighbourhood: Neighbourhood | None = None
+        self._n_since_fit = 0
+        self._start_heads()
+        self.set_tools(tools)
+
+    def _start_heads(self) -> None:
+        o, fingerprint = self.options, self._reader.fingerprint
+        if self._prior is not None and o.use_heads:
+            self.heads = self._prior.text.heads(o.ridge, fingerprint)
+            self.clause_heads = self._prior.clause.heads(o.clause_ridge, fingerprint)
+        else:
+            self.heads = Heads(self._reader.n_text_features, ridge=o.ridge, fingerprint=fingerprint)
+            self.clause_heads = Heads(o.reading.n_clause, ridge=o.clause_ridge, fingerprint=fingerprint)
+        self.heads.n_bits = self.clause_heads.n_bits = o.weight_bits
+
+    # ── Tools ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def set_tools(self, tools: Mapping[str, ToolSpec]) -> None:
+        """Offer these tools from now on; new ones can be chosen at once, by their text."""
+        self.tools = dict(tools)
+        texts = [form(spec) for form in (tool_text, tool_name) for spec in tools.values()]
+        fresh = [text for text in dict.fromkeys(texts) if text not in self._text_vectors]
+        known = {**self._text_vectors, **dict(zip(fresh, self._reader.vectors(fresh)))}
+        self._text_vectors = {text: known[text] for text in texts}
+        self.__dict__.pop("_tool_texts", None)
+        self._changed()
+
+    def offering(self, tools: Mapping[str, ToolSpec], text_vectors: Mapping[str, FloatRows]) -> Student:
+        """The same student with other tools on offer, sharing all it learnt: neither may be taught afterwards.
+
+        Args:
+            text_vectors: Of texts of tools that are known already, as `text_vectors` gives them.
+        """
+        self.fit()
+        self._view  # noqa: B018 what both share is made before they part
+        other = copy.copy(self)
+        other._text_vectors = {**self._text_vectors, **text_vectors}
+        other.set_tools(tools)
+        return other
+
+    @property
+    def text_vectors(self) -> Mapping[str, FloatRows]:
+        """Of the texts of the tools on offer."""
+        return self._text_vectors
+
+    def _changed(self) -> None:
+        """What follows from tools and demonstrations is made anew when it is next needed."""
+        self.__dict__.pop("_view", None)
+
+    # ── Learning ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def __len__(self) -> int:
+        return len(self._taught)
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Of the demonstrations learnt, sorted."""
+        return tuple(sorted(self._taught))
+
+    def read(self, texts: Sequence[str]) -> list[Reading]:
+        """Readings of requests, to be handed to `learn` and `rank_readings` when they are needed more than once."""
+        return self._reader.read(texts)
+
+    def step_vectors(self, demonstrations: Sequence[Demonstration]) -> list[FloatRows]:
+        """Vectors of what each step was said to do, else of its tool's text; for `learn`."""
+        texts = [step_texts(d, self.tools) for d in demonstrations]
+        flat = self._reader.step_vectors([text for mine in texts for text in mine])
+        ends = np.cumsum([len(mine) for mine in texts])
+        return [flat[end - len(mine) : end] for mine, end in zip(texts, ends)]
+
+    def learn(
+        self,
+        demonstrations: Sequence[Demonstration],
+        readings: Sequence[Reading] | None = None,
+        step_vectors: Sequence[FloatRows] | None = None,
+    ) -> None:
+        """Learn; one with a known id replaces the older, of one id given twice the last counts. Empty plans are passed
+        over; a tool that is not on offer is learnt and waits until it is.
+
+        Args:
+            readings, step_vectors: As `read` and `step_vectors` give them; made here when left out.
+        """
+        readings = readings if readings is not None else self.read([d.request for d in demonstrations])
+        vectors = step_vectors if step_vectors is not None else self.step_vectors(demonstrations)
+        fresh: dict[str, Taught] = {}
+        for demonstration, reading, mine in zip(demonstrations, readings, vectors):
+            if demonstration.plan.steps:
+                fresh[demonstration.id] = taught_of(demonstration, reading, mine)
+        self._take_back([id for id in fresh if id in self._taught])
+        self._learn_anew()
+        self._taught.update(fresh)
+        self._change(fresh, 1)
+        self._n_since_fit += len(fresh)
+        if self._n_since_fit > _STALE_SHARE * len(self._taught):
+            self._joining = None
+
+    def learn_from(self, other: Student, ids: Collection[str]) -> None:
+        """Learn what another student with the same features was taught, without reading it again; ids new here."""
+        fresh = {id: other._taught[id] for id in sorted(ids) if id not in self._taught}
+        self._learn_anew()
+        self._taught.update(fresh)
+        self._change(fresh, 1)
+        self._joining = None
+
+    def blank(self) -> Student:
+        """One like it that was taught nothing."""
+        return Student(self._reader.encoder, self.tools, self.options, self._graph)
+
+    def remove(self, *ids: str) -> None:
+        """Forget demonstrations: the student is then as if it had never seen them. Unknown ids are passed over."""
+        known = [id for id in dict.fromkeys(ids) if id in self._taught]
+        self._take_back(known)
+        if known:  # the joining weights, too, must be as if it had never been seen
+            self._joining = None
+
+    def _take_back(self, ids: Sequence[str]) -> None:
+        if ids:
+            self._learn_anew()
+        gone = {id: self._taught.pop(id) for id in ids}
+        self._change(gone, -1)
+        for id in ids:
+            self._held.pop(id, None)
+
+    def _change(self, changed: Mapping[str, Taught], sign: int) -> None:
+        if not changed:
+            return
+        self._changed()
+        if len(changed) > _MANY:
+            self._neighbourhood = None
+        if self._neighbourhood is not None and sign > 0:
+            self._neighbourhood.add(changed)
+        elif self._neighbourhood is not None:
+            self._neighbourhood.drop(changed)
+        for one in changed.values():
+            self._count(one, sign)
+        if self.options.use_heads:
+            self._move_heads(list(changed.values()), sign)
+
+    def _count(self, one: Taught, sign: int) -> None:
+        self._counts.add(one.sequence, sign)
+        for link in pair_links(one):
+            self._count_link(link, sign)
+
+    def _count_link(self, link: PairLink, n: int) -> None:
+        self._pair_links[link] += n
+        if not self._pair_links[link]:
+            del self._pair_links[link]
+
+    def _move_heads(self, taught: Sequence[Taught], sign: int) -> None:
+        if not taught:
+            return
+        change = Heads.learn if sign > 0 else Heads.remove
+        readings = [one.reading for one in taught]
+        change(self.heads, self._reader.text_features(readings), [targets_of(one.sequence) for one in taught])
+        targets = [dict.fromkeys(tools, 1.0) for one in taught for tools in one.clause_tools]
+        change(self.clause_heads, self._reader.clause_features(readings), targets)
+
+    def _learn_anew(self) -> None:
+        """A loaded student holds solved weights alone: the statistics come back from its demonstrations."""
+        if not self.heads.can_learn:
+            self._start_heads()
+            self._move_heads(list(self._taught.values()), 1)
+
+    # ── What other devices know ───────────────────────────────────────────────────────────────────────────
+
+    @property
+    def fingerprint(self) -> str:
+        """Of its features, the encoder included: only statistics alike in it can be taken."""
+        return f"{self.encoder_name}; {self._reader.fingerprint}"
+
+    @property
+    def reader(self) -> Reader:
+        """What turns texts into its features."""
+        return self._reader
+
+    @property
+    def encoder_name(self) -> str:
+        return self._reader.encoder_name
+
+    @property
+    def prior(self) -> Statistics | None:
+        """What it began with, beside its own demonstrations."""
+        return self._prior
+
+    def take_prior(self, prior: Statistics | None) -> None:
+        """Know what others learnt beside what was taught here, instead of the prior before; None: nothing of others.
+
+        The two are kept apart: forgetting one's own demonstrations, or the prior, leaves the other exactly.
+
+        Raises:
+            StatisticsError: It is over other features; nothing was changed.
+        """
+        self._check_prior(prior)
+        if self.options.use_heads and self.heads.can_learn:
+            self._move_prior(prior)
+        self._count_prior(self._prior, -1)
+        self._prior = prior
+        self._count_prior(prior, 1)
+        if self.options.use_heads and not self.heads.can_learn:
+            self._start_heads()
+            self._move_heads(list(self._taught.values()), 1)
+        self._joining = None
+        self._changed()
+
+    def _check_prior(self, prior: Statistics | None) -> None:
+        if prior is not None and prior.fingerprint != self.fingerprint:
+            raise StatisticsError(
+                f"the prior is over features {prior.fingerprint!r}, this student's are {self.fingerprint!r}; "
+                "take one of the same encoder and profile"
+            )
+
+    def _move_prior(self, prior: Statistics | None) -> None:
+        o, fingerprint = self.options, self._reader.fingerprint
+        for one, change in ((prior, Heads.merge), (self._prior, Heads.part)):
+            if one is not None:
+                change(self.heads, one.text.heads(o.ridge, fingerprint))
+                change(self.clause_heads, one.clause.heads(o.clause_ridge, fingerprint))
+
+    def _count_prior(self, prior: Statistics | None, sign: int) -> None:
+        if prior is None:
+            return
+        for sequence, n in prior.sequences.items():
+            self._counts.add(sequence, sign * n)
+        for link, n in prior.links.items():
+            self._count_link(link, sign * n)
+
+    def statistics(
+        self, public: Collection[str], *, ids: Collection[str] | None = None, most: int | None = None
+    ) -> Statistics:
+        """What was taught here, as sums; never the prior. Args: as for `statistics.summed`.
+
+        Args:
+            ids: Only these demonstrations.
+        """
+        mine = self._taught if ids is None else {id: self._taught[id] for id in self._taught.keys() & set(ids)}
+        return summed(self._reader, mine, public, most)
+
+    @classmethod
+    def of_prior(cls, encoder: Encoder, options: StudentOptions, prior: Statistics) -> Student:
+        """One that plans by a prior alone and is not taught any more: the same plans as after `take_prior`, made in a
+        third of the time and memory, and a tenth of it is kept.
+
+        Raises:
+            StatisticsError: It is over other features.
+        """
+        student = cls(encoder, {}, options)
+        student._check_prior(prior)
+        student._count_prior(prior, 1)
+        student._prior = prior
+        student.fit()
+        if options.use_heads:
+            fingerprint = student._reader.fingerprint
+            student.heads = prior.text.solved(options.ridge, fingerprint, options.weight_bits)
+            student.clause_heads = prior.clause.solved(options.clause_ridge, fingerprint, options.weight_bits)
+        student._prior = None  # what it says of sequences and links is counted
+        student._changed()
+        return student
+
+    def settle(self) -> None:
+        """Bring all weights up to date now rather than at some later request; seconds, for idle time."""
+        if self.options.use_heads:
+            self.heads.settle()
+            self.clause_heads.settle()
+        if self._n_since_fit:
+            self._joining = None
+        self.fit()
+
+    def renew(self) -> None:
+        """As `settle`, but all weights from nothing: the same demonstrations give the same weights to the last bit, in
+        whatever order they came and whatever was forgotten since; seconds, for idle time."""
+        self._learn_anew()
+        if self.options.use_heads:
+            self.heads.renew()
+            self.clause_heads.renew()
+        self._changed()
+        self._joining = None
+        self.fit()
+        self._n_since_fit = 0
+
+    def difference(self, other: Student) -> float:
+        """Largest difference between two students' head weights, for features of length 1; inf for other outputs."""
+        largest = 0.0
+        self._learn_anew()
+        other._learn_anew()
+        for mine, theirs in ((self.heads, other.heads), (self.clause_heads, other.clause_heads)):
+            if set(mine.outputs) != set(theirs.outputs):
+                return float("inf")
+            place = {name: k for k, name in enumerate(theirs.outputs)}
+            columns = np.array([place[name] for name in mine.outputs], dtype=np.int64)
+            apart = np.abs(mine.weights - theirs.weights[:, columns]).max(initial=0.0) * UNIT
+            largest = max(largest, float(apart))
+        return largest
+
+    def adopt(self, proposer: Proposer | None, held: Mapping[str, Proposal]) -> None:
+        """Weigh a trained model's proposals from now on, or those of none.
+
+        Args:
+            held: By demonstration id, what a model that was not trained on the demonstration proposes for it. How far
+                proposals are trusted is fitted on these alone; with fewer than 20 they are not trusted at all.
+        """
+        self._proposer = proposer
+        self._held = {id: held[id] for id in sorted(held.keys() & self._taught.keys())} if proposer else {}
+        self._joining = None
+
+    # ── Files ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def save(self, folder: Path, base: Path | None = None) -> None:
+        """Write everything to `folder`, at once or not at all; the loaded student plans the same to the last bit.
+
+        Args:
+            base: Folder of a saved student on which this one rests: what differs is written, and the base must stay.
+        Raises:
+            StoreFullError: No space left; the folder is as before.
+            StoreError: It cannot be written; the folder is as before.
+        """
+        self.fit()
+        ranker_file.write(
+            folder,
+            ranker_file.Kept(
+                self.options,
+                self._reader.fingerprint,
+                self._taught,
+                (self.heads.outputs, self.heads.solved()),
+                (self.clause_heads.outputs, self.clause_heads.solved()),
+                self._text_vectors,
+                (self._joining.weigher, self._joining.sureness, self._joining.strangers) if self._joining else None,
+                self._n_since_fit,
+                self._proposer.fingerprint if self._proposer else "",
+                self._held,
+                self._prior.digest if self._prior else "",
+            ),
+            base,
+        )
+
+    @classmethod
+    def load(
+        cls,
+        folder: Path,
+        encoder: Encoder,
+        tools: Mapping[str, ToolSpec],
+        graph: frozenset[tuple[str, str]] | None = None,
+        proposer: Proposer | None = None,
+        prior: Statistics | None = None,
+    ) -> Student:
+        """The student that `save` wrote, with its options.
+
+        Args:
+            proposer: The model it had adopted; without it, or with another, the rest is weighed anew without it.
+            prior: What it began with; without it, or with another, the weights are solved anew.
+        Raises:
+            StoreError: Nothing was saved there, or it cannot be read.
+            StoreCorruptError: Damaged.
+            StoreVersionError: Of another version of Hearth, or learnt with another encoder.
+            StatisticsError: The prior is over other features.
+        """
+        kept = ranker_file.read(folder)
+        student = cls(encoder, {}, kept.options, graph)
+        ranker_file.check_fingerprint(folder, kept.fingerprint, student._reader.fingerprint)
+        student._text_vectors = dict(kept.text_vectors)
+        student._taught = dict(kept.taught)
+        for one in student._taught.values():
+            student._count(one, 1)
+        is_solved = kept.prior == (prior.digest if prior else "")
+        student._check_prior(prior)
+        student._prior = prior
+        student._count_prior(prior, 1)
+        if not is_solved and kept.options.use_heads:
+            student._start_heads()
+            student._move_heads(list(student._taught.values()), 1)
+        elif kept.options.use_heads and (student._taught or prior):
+            o = student.options
+            (outputs, weights), (clause_outputs, clause_weights) = kept.heads, kept.clause_heads
+            student.heads = Heads.of_solved(outputs, weights, ridge=o.ridge, fingerprint=kept.fingerprint)
+            student.clause_heads = Heads.of_solved(
+                clause_outputs, clause_weights, ridge=o.clause_ridge, fingerprint=kept.fingerprint
+            )
+        student.set_tools(tools)
+        student._n_since_fit = kept.n_since_fit
+        if kept.proposer == (proposer.fingerprint if proposer else ""):
+            student._proposer, student._held = proposer, dict(kept.held)
+            joining = Joining(*kept.joining) if kept.joining and len(kept.joining) == 3 and is_solved else None
+            student._joining = joining if joining is not None and joining.fits() else None  # else fitted at first need
+        elif proposer:
+            student._proposer = proposer
+        return student
+
+    # ── Planning ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def rank(self, text: str) -> Ranking:
+        """Plans for one request; without any demonstration, by the tools' texts alone."""
+        return self.rank_readings(self.read([text]))[0]
+
+    def rank_readings(self, readings: Sequence[Reading]) -> list[Ranking]:
+        """Plans for requests already read."""
+        self.fit()  # does nothing unless something calls for it
+        proposals: Sequence[Proposal | None] = [None] * len(readings)
+        if self._proposer is not None and self._is_trusting:
+            proposals = self._proposer.propose([reading.request for reading in readings])
+        return [self._ranking(evidence, ids) for evidence, ids in self._evidence(readings, proposals)]
+
+    def rank_left_out(self, ids: Sequence[str]) -> list[Ranking]:
+        """Plans for requests that were taught, each as if it alone had not been: how well it would have been planned.
+
+        Raises:
+            KeyError: An id that was not taught.
+        """
+        self.fit()
+        self._learn_anew()
+        strangers = self._joining.strangers if self._joining else None
+        rankings = []
+        for case in one_by_one(self._lessons(), ids) if ids else ():
+            evidence, nearest = self._view.evidence(
+                case.predicted, case.clauses, case.reading, strangers, case.proposal, case.own
+            )
+            rankings.append(self._ranking(evidence, self._named(nearest)))
+        return rankings
+
+    def nearest(self, reading: Reading, n: int, without: str | None = None) -> list[tuple[str, float]]:
+        """Ids of the `n` demonstrations most like a request with their likeness, nearest first."""
+        neighbourhood = self._view.neighbourhood
+        hidden = np.array([id == without for id in neighbourhood.ids]) if without is not None else None
+        rows, alike = neighbourhood.nearest(reading, n, hidden)
+        return [(neighbourhood.ids[row], float(likeness)) for row, likeness in zip(rows, alike)]
+
+    def taught(self, id: str) -> Taught:
+        """What was learnt from one demonstration. Raises: KeyError."""
+        return self._taught[id]
+
+    @property
+    def _is_trusting(self) -> bool:
+        return self._proposer is not None and len(self._held) >= LEAST_TAUGHT
+
+    def outcomes(self, of: Sequence[Taught]) -> list[Outcome]:
+        """What would be chosen from for demonstrations that were not taught here."""
+        found = []
+        for (evidence, _), one in zip(self._evidence([t.reading for t in of], [None] * len(of)), of):
+            grounds = Grounds(evidence, self._counts)
+            choices = possible(candidates(grounds, self.options.n_free), self._graph)
+            found.append(Outcome(one.sequence, choices, features(choices, grounds), evidence))
+        return found
+
+    def _ranking(self, evidence: Evidence, ids: tuple[str, ...]) -> Ranking:
+        found, p = self._weighed(evidence)
+        if not found:
+            return Ranking((), 0.0, ())
+        order = np.argsort(-p, kind="stable")[:N_CHOSEN]
+        kept, chances = [found[i] for i in order.tolist()], p[order]
+        first = least_risk(kept, chances)
+        ranked = [first, *(i for i in range(len(kept)) if i != first)]
+        sureness = self._joining.sureness if self._joining else None
+        signs = sureness_signs(kept[first], found, p, evidence)
+        sure = float(chance(sureness, signs[None])[0]) if sureness else float(chances[first])
+        return Ranking(tuple(Candidate(kept[i], self._links_of(kept[i]), float(chances[i])) for i in ranked), sure, ids)
+
+    def _weighed(self, evidence: Evidence) -> tuple[list[Sequence_], NDArray[np.float64]]:
+        grounds = Grounds(evidence, self._counts)
+        found = possible(candidates(grounds, self.options.n_free), self._graph)
+        if not found:
+            return [], np.zeros(0)
+        weigher = self._joining.weigher if self._joining else None
+        p = (weigher or UNTAUGHT).probabilities(features(found, grounds))
+        return found, as_taught(found, p, evidence) if evidence.proposal is not None else p
+
+    def _links_of(self, sequence: Sequence_) -> tuple[tuple[int, int], ...]:
+        """Links between steps, each as its pair was linked most often; neighbours in doubt are linked."""
+        links = []
+        for a, b in combinations(range(len(sequence)), 2):
+            is_next = b == a + 1
+            yes = self._pair_links.get((sequence[a], sequence[b], is_next, True), 0)
+            no = self._pair_links.get((sequence[a], sequence[b], is_next, False), 0)
+            if yes + 0.5 * is_next > no + 0.5 * (not is_next):
+                links.append((a, b))
+        return tuple(links)
+
+    # ── Evidence ──────────────────────────────────────────────────────────────────────────────────────────
+
+    @cached_property
+    def _view(self) -> View:
+        if self._neighbourhood is None:
+            self._neighbourhood = Neighbourhood(self._taught)
+        outputs = Outputs(self.heads.outputs, self.clause_heads.outputs)
+        names = list(self.tools)
+        return View(names, self._tool_texts, outputs, self._counts, self._neighbourhood, self._view_options)
+
+    @cached_property
+    def _tool_texts(self) -> ToolTexts:
+        specs = self.tools.values()
+        texts, names = (self._vectors_of([form(spec) for spec in specs]) for form in (tool_text, tool_name))
+        return ToolTexts(self.tools, texts, names, self.options.reading.n_words)
+
+    @property
+    def _view_options(self) -> ViewOptions:
+        o = self.options
+        return ViewOptions(o.use_heads, o.use_neighbours, o.text_trust)
+
+    def _vectors_of(self, texts: Sequence[str]) -> FloatRows:
+        vectors = [self._text_vectors[text] for text in texts]
+        return np.array(vectors, dtype=np.float32).reshape(len(vectors), self._reader.dim)
+
+    def _evidence(
+        self, readings: Sequence[Reading], proposals: Sequence[Proposal | None]
+    ) -> list[tuple[Evidence, tuple[str, ...]]]:
+        if not readings:
+            return []
+        predicted = self.heads.predict(self._reader.text_features(readings))
+        clauses = self.clause_heads.predict(self._reader.clause_features(readings))
+        strangers = self._joining.strangers if self._joining else None
+        found, start = [], 0
+        for row, (reading, proposal) in enumerate(zip(readings, proposals)):
+            end = start + len(reading.clauses)
+            evidence, nearest = self._view.evidence(predicted[row], clauses[start:end], reading, strangers, proposal)
+            found.append((evidence, self._named(nearest)))
+            start = end
+        return found
+
+    def _named(self, nearest: NDArray[np.int64]) -> tuple[str, ...]:
+        return tuple(self._view.neighbourhood.ids[row] for row in nearest[:_N_NAMED])
+
+    def fit(self) -> None:
+        """Fit what joins the evidence, from demonstrations each judged as if it had not been taught.
+
+        Kept until something is removed, a tenth was added, or `settle` is called: one more example counts at once in
+        the evidence itself, and hardly in how it is weighed.
+        """
+        if self._joining is not None:
+            return
+        if self._prior is not None and self._prior.joining and len(self._taught) < _LEAST_OWN:
+            given = joining_of(self._prior.joining)
+            self._joining = given if given is not None and given.fits() else None
+            return
+        if len(self._taught) < LEAST_TAUGHT:
+            return
+        self._learn_anew()
+        self._n_since_fit = 0
+        self._joining = fit(self._lessons())
+
+    def _lessons(self) -> Lessons:
+        o, held = self.options, self._held if self._is_trusting else {}
+        heads = (self.heads, self.clause_heads)
+        sizes = (o.n_fit, o.n_free)
+        options = self._view_options
+        others = self._prior.sequences if self._prior is not None else {}
+        return Lessons(
+            self._taught, held, self._reader, *heads, self._view, options, *sizes, self._graph, o.hides_tools, others
+        )

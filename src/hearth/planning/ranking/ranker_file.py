@@ -1,0 +1,295 @@
+"""A student as one file: everything it was taught and the weights solved from it, written at once or not at all.
+
+Statistics are left out: they are sums over the readings kept, and come back from them to the last bit. Requests are
+left out too; what is kept of them are rounded vectors and hashed words.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import zipfile
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hearth.atomic_files import replacing
+from hearth.errors import StoreCorruptError, StoreError, StoreVersionError
+from hearth.models.quantize import packed, unpacked
+from hearth.planning.ranking.calibration.logistic import Weigher
+from hearth.planning.ranking.examples import Taught
+from hearth.planning.ranking.features import FloatRows, Reading, ReadingOptions
+from hearth.protocols import Proposal
+
+if TYPE_CHECKING:
+    from hearth.planning.ranking.ranker import StudentOptions
+
+FILE_NAME = "student.npz"
+FORMAT_VERSION = 2
+_NOTHING = np.zeros((0, 0), dtype=np.int16)
+Solved = tuple[Sequence[str], FloatRows]
+"""Names of outputs, and weights as `Heads.solved` gives them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """All that makes a student, beside the encoder, the tools on offer and the model it adopted."""
+
+    options: StudentOptions
+    fingerprint: str
+    """Of the reader."""
+    taught: Mapping[str, Taught]
+    heads: Solved
+    clause_heads: Solved
+    text_vectors: Mapping[str, FloatRows]
+    """Of the tools' texts."""
+    joining: Sequence[Weigher | None] | None
+    n_since_fit: int
+    proposer: str
+    """Fingerprint of the adopted model; empty for none."""
+    held: Mapping[str, Proposal]
+    prior: str = ""
+    """Digest of the prior that is in the solved weights; empty for none."""
+
+
+def write(folder: Path, kept: Kept, base: Path | None = None) -> None:
+    """
+    Args:
+        base: Folder of another saved student: only what differs from it is written. It must stay as it is.
+    Raises:
+        StoreFullError, StoreError: The folder is as before.
+    """
+    found = _Base(*_read(base), os.path.relpath(base, folder)) if base is not None else None
+    parts, header = _parts(kept, found)
+    parts["header"] = np.frombuffer(json.dumps(header).encode("utf-8", "surrogatepass"), dtype=np.uint8)
+    path = folder / FILE_NAME
+    with replacing(path, "save the student to") as file:
+        np.savez(file, allow_pickle=False, **parts)
+
+
+def read(folder: Path) -> Kept:
+    """Raises: StoreError, StoreCorruptError, StoreVersionError."""
+    return _read(folder)[0]
+
+
+class _Base(NamedTuple):
+    kept: Kept
+    sha256: str
+    path: str
+    """Relative to the folder of the one that rests on it."""
+
+
+def _read(folder: Path) -> tuple[Kept, str]:
+    """The student and its file's hash."""
+    path = folder / FILE_NAME
+    try:
+        raw = path.read_bytes()
+        with np.load(io.BytesIO(raw), allow_pickle=False) as file:
+            header = json.loads(file["header"].tobytes().decode("utf-8", "surrogatepass"))
+            if header["version"] != FORMAT_VERSION:
+                raise StoreVersionError(
+                    f"{str(path)!r} has version {header['version']!r}, this Hearth reads {FORMAT_VERSION}; "
+                    "learn again from the demonstrations"
+                )
+            base = _read_base(folder, header["base"]) if header["base"] else None
+            parts = {name: _loosened(file[name], header["shapes"][name]) for name in _PARTS}
+            return _kept(header, parts, base), hashlib.sha256(raw).hexdigest()
+    except OSError as error:
+        raise StoreError(f"cannot read a student from {str(path)!r}: {error.strerror or error}") from None
+    except (ValueError, KeyError, TypeError, IndexError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise StoreCorruptError(
+            f"{str(path)!r} is damaged ({error}); remove it and learn again from the demonstrations"
+        ) from None
+
+
+def _read_base(folder: Path, said: Mapping[str, str]) -> Kept:
+    found, sha256 = _read(folder / said["path"])
+    if sha256 != said["sha256"]:
+        raise StoreCorruptError(
+            f"{str(folder / FILE_NAME)!r} rests on the student in {str(folder / said['path'])!r}, which has changed; "
+            "restore that folder, or learn again from the demonstrations"
+        )
+    return found
+
+
+def check_fingerprint(folder: Path, found: str, wanted: str) -> None:
+    """Raises: StoreVersionError: the file's readings were made otherwise."""
+    if found != wanted:
+        raise StoreVersionError(
+            f"{str(folder / FILE_NAME)!r} was learnt over {found!r}, requests are now read as {wanted!r}; "
+            "learn again from the demonstrations"
+        )
+
+
+_PARTS = ("pooled", "words", "clause_vectors", "tools", "text_weights", "clause_weights")
+
+
+def _parts(kept: Kept, base: _Base | None) -> tuple[dict[str, NDArray[np.uint8]], dict[str, object]]:
+    before = base.kept if base is not None else None
+    known = before.taught if before is not None else {}
+    taught = {id: one for id, one in sorted(kept.taught.items()) if id not in known or not _is_same(one, known[id])}
+    names = sorted({tool for one in taught.values() for tool in one.sequence})
+    place = {name: k for k, name in enumerate(names)}
+    known_texts = before.text_vectors if before is not None else {}
+    texts = [text for text in kept.text_vectors if text not in known_texts]
+    readings = [one.reading for one in taught.values()]
+    text_exponent, text = _keys(kept.heads, before.heads if before else None)
+    clause_exponent, clause = _keys(kept.clause_heads, before.clause_heads if before else None)
+    arrays = {
+        "pooled": np.array([reading.pooled for reading in readings], dtype=np.int16),
+        "words": np.array([reading.words for reading in readings], dtype=np.int16),
+        "clause_vectors": np.concatenate([reading.clauses for reading in readings]) if readings else _NOTHING,
+        "tools": np.array([kept.text_vectors[text] for text in texts], dtype=np.float32).view(np.int16),
+        "text_weights": text,
+        "clause_weights": clause,
+    }
+    header: dict[str, object] = {
+        "version": FORMAT_VERSION,
+        "base": {"path": base.path, "sha256": base.sha256} if base is not None else None,
+        "gone": sorted(known.keys() - kept.taught.keys()),
+        "shapes": {name: array.shape for name, array in arrays.items()},
+        "exponents": [text_exponent, clause_exponent],
+        "options": asdict(kept.options),
+        "fingerprint": kept.fingerprint,
+        "names": names,
+        "ids": list(taught),
+        "sequences": [[place[tool] for tool in one.sequence] for one in taught.values()],
+        "links": [sorted(one.links) for one in taught.values()],
+        "clauses": [[[place[tool] for tool in tools] for tools in one.clause_tools] for one in taught.values()],
+        "outputs": list(kept.heads[0]),
+        "clause_outputs": list(kept.clause_heads[0]),
+        "tool_texts": list(kept.text_vectors),
+        "fresh_texts": texts,
+        "joining": [_listed(weigher) for weigher in kept.joining] if kept.joining is not None else None,
+        "n_since_fit": kept.n_since_fit,
+        "proposer": kept.proposer,
+        "prior": kept.prior,
+        "held": {
+            id: [dict(p.tools), [[list(s), log] for s, log in p.sequences], [[*pair, v] for pair, v in p.link.items()]]
+            for id, p in kept.held.items()
+        },
+    }
+    return {name: _squeezed(array) for name, array in arrays.items()}, header
+
+
+def _kept(header: Mapping[str, Any], parts: Mapping[str, NDArray[np.int16]], base: Kept | None) -> Kept:
+    from hearth.planning.ranking.ranker import StudentOptions  # the student's own module imports this one
+
+    options = StudentOptions(**{**header["options"], "reading": ReadingOptions(**header["options"]["reading"])})
+    taught = dict(base.taught) if base is not None else {}
+    for id in header["gone"]:
+        del taught[id]
+    taught.update(_taught(header, parts))
+    heads, clause_heads = (
+        _weights(header[outputs], exponent, parts[part], before)
+        for outputs, exponent, part, before in (
+            ("outputs", header["exponents"][0], "text_weights", base.heads if base else None),
+            ("clause_outputs", header["exponents"][1], "clause_weights", base.clause_heads if base else None),
+        )
+    )
+    fresh = dict(zip(header["fresh_texts"], parts["tools"].view(np.float32)))
+    texts = {**(base.text_vectors if base is not None else {}), **fresh}
+    return Kept(
+        options,
+        header["fingerprint"],
+        dict(sorted(taught.items())),
+        heads,
+        clause_heads,
+        {text: texts[text] for text in header["tool_texts"]},
+        [_weigher(listed) for listed in header["joining"]] if header["joining"] is not None else None,
+        int(header["n_since_fit"]),
+        header["proposer"],
+        {
+            id: Proposal(
+                tools,
+                tuple((tuple(sequence), log) for sequence, log in sequences),
+                {(a, b): value for a, b, value in links},
+            )
+            for id, (tools, sequences, links) in header["held"].items()
+        },
+        str(header.get("prior", "")),
+    )
+
+
+def _taught(header: Mapping[str, Any], parts: Mapping[str, NDArray[np.int16]]) -> dict[str, Taught]:
+    names, clauses = header["names"], parts["clause_vectors"]
+    taught, start = {}, 0
+    for k, id in enumerate(header["ids"]):
+        clause_tools = tuple(tuple(names[place] for place in tools) for tools in header["clauses"][k])
+        end = start + len(clause_tools)
+        if end > len(clauses):
+            raise ValueError("parts do not fit each other")
+        sequence = tuple(names[place] for place in header["sequences"][k])
+        links = frozenset((int(a), int(b)) for a, b in header["links"][k])
+        reading = Reading(parts["pooled"][k], parts["words"][k], clauses[start:end])
+        taught[id] = Taught(sequence, links, reading, clause_tools)
+        start = end
+    return taught
+
+
+def _is_same(one: Taught, other: Taught) -> bool:
+    if (one.sequence, one.links, one.clause_tools) != (other.sequence, other.links, other.clause_tools):
+        return False
+    mine, theirs = one.reading, other.reading
+    return all(
+        np.array_equal(a, b)
+        for a, b in ((mine.pooled, theirs.pooled), (mine.words, theirs.words), (mine.clauses, theirs.clauses))
+    )
+
+
+# ── Weights ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _keys(solved: Solved, base: Solved | None) -> tuple[int, NDArray[np.int16]]:
+    """Weights as whole numbers in the order of their values, less those of the base; and their exponent."""
+    exponent, halves = packed(solved[1])
+    return exponent, _key(halves) - _base_keys(solved[0], solved[1].shape, base)
+
+
+def _weights(outputs: Sequence[str], exponent: int, keys: NDArray[np.int16], base: Solved | None) -> Solved:
+    if keys.ndim != 2 or keys.shape[1] != len(outputs):
+        raise ValueError("parts do not fit each other")
+    whole = keys + _base_keys(outputs, keys.shape, base)  # wraps around as the difference did
+    bits = np.where(whole < 0, np.abs(whole.astype(np.int32)) | 0x8000, whole).astype(np.uint16)
+    return outputs, unpacked(exponent, bits.view(np.float16))
+
+
+def _base_keys(outputs: Sequence[str], shape: tuple[int, ...], base: Solved | None) -> NDArray[np.int16]:
+    """The base's keys in the order of `outputs`; 0 where it has none."""
+    found = np.zeros(shape, dtype=np.int16)
+    if base is not None and len(base[1]) == shape[0]:
+        place = {name: k for k, name in enumerate(base[0])}
+        here = [k for k, name in enumerate(outputs) if name in place]
+        found[:, here] = _key(packed(base[1])[1])[:, [place[outputs[k]] for k in here]]
+    return found
+
+
+def _key(halves: NDArray[np.float16]) -> NDArray[np.int16]:
+    bits = halves.view(np.uint16).astype(np.int32)
+    return np.where(bits & 0x8000, -(bits & 0x7FFF), bits).astype(np.int16)
+
+
+def _listed(weigher: Weigher | None) -> list[list[float]] | None:
+    return None if weigher is None else [part.tolist() for part in (weigher.mean, weigher.spread, weigher.weights)]
+
+
+def _weigher(listed: Sequence[Sequence[float]] | None) -> Weigher | None:
+    return None if listed is None else Weigher(*(np.array(part, dtype=np.float64) for part in listed))
+
+
+def _squeezed(values: NDArray[np.int16]) -> NDArray[np.uint8]:
+    """Low bytes, then high bytes, packed: the latter are nearly all alike."""
+    raw = np.ascontiguousarray(values).astype("<i2").view(np.uint8).reshape(-1, 2)
+    return np.frombuffer(zlib.compress(raw.T.tobytes(), 1), dtype=np.uint8)
+
+
+def _loosened(part: NDArray[np.uint8], shape: Sequence[int]) -> NDArray[np.int16]:
+    raw = np.frombuffer(zlib.decompress(part.tobytes()), dtype=np.uint8).reshape(2, -1)
+    return np.ascontiguousarray(raw.T).view("<i2").astype(np.int16).reshape(shape)

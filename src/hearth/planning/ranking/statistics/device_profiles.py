@@ -1,0 +1,29 @@
+"""Device profiles: how large a student is that fits a device. `[learning] profile` in hearth.toml chooses one.
+
+The features of a smaller profile are an exact image of a larger one's (`ReadingOptions.is_nested`), so sums made on any
+device serve every smaller one, to the last bit; a prior for small devices is made of what all learnt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Literal
+
+from hearth.planning.ranking.features import ReadingOptions
+from hearth.planning.ranking.ranker import StudentOptions
+
+ProfileName = Literal["small", "medium", "large"]
+
+PROFILES: Mapping[ProfileName, StudentOptions] = MappingProxyType(
+    {
+        "small": StudentOptions(
+            reading=ReadingOptions(512, 256, 256, is_nested=True), n_fit=200, hides_tools=False, weight_bits=5
+        ),
+        "medium": StudentOptions(
+            reading=ReadingOptions(1024, 512, 512, is_nested=True), n_fit=400, hides_tools=False, weight_bits=6
+        ),
+        "large": StudentOptions(),
+    }
+)
+"""`small`: 6 MB of sums while learning, for a board with 512 MB; `medium`: 24 MB; `large`: 100 MB."""

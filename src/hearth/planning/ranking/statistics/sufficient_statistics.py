@@ -1,0 +1,319 @@
+"""What a student can give away and take: sums over demonstrations, exact, in whole numbers.
+
+`Statistics` are the sums from which heads are solved (A = Σ φφᵀ and B = Σ φyᵀ over whole-number features) and the
+counts of tool sequences that say what may be proposed. Adding two edges' statistics equals having learnt both's
+demonstrations at once, to the last bit; taking one away again leaves no trace of it.
+
+Only demonstrations whose every tool is public are summed; of a demonstration nothing is in the sums but the features
+of its request (hand over masked requests), which tools, and in what order. Not covered: sums of few demonstrations can
+be taken apart (the Gram matrix of one request is that request), which is why a giver waits until it has many, and why
+a service is best shown sums over several edges alone (`edge.federation.secure_aggregation`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import combinations
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hearth.errors import StatisticsError
+from hearth.models.random_features import UNIT
+from hearth.models.ridge import Heads
+from hearth.planning.ranking.calibration.weight_fitting import digest
+from hearth.planning.ranking.examples import Taught, targets_of
+from hearth.planning.ranking.features import Reader, ReadingOptions, fingerprint_of
+
+Whole: TypeAlias = NDArray[np.int64]
+PairLink: TypeAlias = tuple[str, str, bool, bool]
+"""Two tools of one plan: whether the second stands right behind the first, whether it uses its result."""
+
+MOST_LENGTH = 2.0
+"""Of a row of features, squared, in units of UNIT²."""
+MOST_STEPS, MOST_CLAUSES = 12, 8
+"""Demonstrations with longer rows, more steps or more clauses are left out of sums: so none counts for more."""
+LARGEST = 2**52
+"""Sums stay below this: float64 holds them exactly."""
+
+
+@dataclass(frozen=True)
+class Sums:
+    """The statistics of one set of heads."""
+
+    outputs: tuple[str, ...]
+    """Sorted."""
+    n_rows: int
+    gram: Whole
+    """A, its upper triangle row by row, shape [D (D + 1) / 2]."""
+    moments: Whole
+    """B, shape [D, n_outputs]."""
+    mass: Whole
+    """How many rows want each output."""
+
+    @property
+    def n_features(self) -> int:
+        return len(self.moments)
+
+    def square(self) -> Whole:
+        """A whole, shape [D, D]."""
+        return self._square().astype(np.int64)
+
+    def _square(self) -> NDArray[np.float64]:
+        """As floats, which hold these sums exactly; row by row, since lists of places are three times as large."""
+        n = self.n_features
+        found, start = np.zeros((n, n)), 0
+        for row in range(n):
+            found[row, row:] = found[row:, row] = self.gram[start : start + n - row]
+            start += n - row
+        return found
+
+    def heads(self, ridge: float, fingerprint: str) -> Heads:
+        """Heads that learnt exactly this."""
+        moments, mass = (part.astype(np.float64) for part in (self.moments, self.mass))
+        return Heads.of_statistics(
+            self.outputs, self._square(), moments, mass, float(self.n_rows), ridge=ridge, fingerprint=fingerprint
+        )
+
+    def solved(self, ridge: float, fingerprint: str, n_bits: int) -> Heads:
+        """Heads that learnt exactly this and learn no more."""
+        moments = self.moments.astype(np.float64)
+        return Heads.solved_from(
+            self.outputs, self._square(), moments, ridge=ridge, fingerprint=fingerprint, n_bits=n_bits
+        )
+
+    def plus(self, other: Sums, sign: int = 1) -> Sums:
+        """With another's added, or taken away; outputs nobody wants any more are dropped."""
+        if self.n_features != other.n_features:
+            raise StatisticsError(
+                f"sums over {other.n_features} features cannot be added to sums over {self.n_features}"
+            )
+        outputs = tuple(sorted({*self.outputs, *other.outputs}))
+        moments = np.zeros((self.n_features, len(outputs)), dtype=np.int64)
+        mass = np.zeros(len(outputs), dtype=np.int64)
+        place = {name: k for k, name in enumerate(outputs)}
+        for one, times in ((self, 1), (other, sign)):
+            columns = [place[name] for name in one.outputs]
+            moments[:, columns] += times * one.moments
+            mass[columns] += times * one.mass
+        gram = self.gram + sign * other.gram
+        if max(int(np.abs(gram).max(initial=0)), int(np.abs(moments).max(initial=0))) > LARGEST:
+            raise StatisticsError("the sums would exceed what can be added exactly; merge fewer demonstrations")
+        used = mass != 0
+        kept = tuple(name for name, is_used in zip(outputs, used) if is_used)
+        return Sums(kept, self.n_rows + sign * other.n_rows, gram, moments[:, used], mass[used])
+
+    def image(self, blocks: Sequence[tuple[int, int, int, int]]) -> Sums:
+        """Under a linear map of the features. Args: blocks: Of each run of features: how many there are, how many are
+        kept, by what they are multiplied, and 1 where the others are added to those kept, in turns (0: left out)."""
+        square = _mapped(_mapped(self.square(), blocks).T, blocks)
+        upper = np.triu_indices(len(square))
+        return replace(self, gram=square[upper], moments=_mapped(self.moments, blocks))
+
+
+def upper_place(n_features: int) -> Whole:
+    """Where the diagonal stands in an upper triangle row by row."""
+    rows = np.arange(n_features, dtype=np.int64)
+    return rows * n_features - rows * (rows - 1) // 2
+
+
+def _mapped(rows: Whole, blocks: Sequence[tuple[int, int, int, int]]) -> Whole:
+    parts, start = [], 0
+    for n, n_kept, times, is_folded in blocks:
+        part = rows[start : start + n]
+        part = part.reshape(-1, n_kept, part.shape[1]).sum(axis=0) if is_folded else part[:n_kept]
+        parts.append(part * times)
+        start += n
+    return np.ascontiguousarray(np.vstack(parts))
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Sums over demonstrations of one edge or of many."""
+
+    encoder: str
+    """Name of the sentence encoder; vectors of another cannot be added."""
+    n_inputs: int
+    """Its dimension."""
+    reading: ReadingOptions
+    n_edges: int
+    n_demonstrations: int
+    text: Sums
+    clause: Sums
+    sequences: Mapping[tuple[str, ...], int] = field(default_factory=dict)
+    links: Mapping[PairLink, int] = field(default_factory=dict)
+    is_noisy: bool = False
+    """Noise was added: the sums are near what demonstrations have, and no longer tied to each other."""
+    joining: tuple[tuple[tuple[float, ...], ...], ...] = ()
+    """Of a prior: how evidence is weighed by who has few demonstrations of their own, fitted on public ones
+    (`planning.ranking.statistics.warm_start`): mean, spread and weights of candidates, and the same of how sure to be.
+    """
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the features; only statistics alike in it can be added."""
+        return f"{self.encoder}; {fingerprint_of(self.reading, self.n_inputs)}"
+
+    @cached_property
+    def digest(self) -> str:
+        """The same for the same statistics, and for no others."""
+        said = (self.fingerprint, self.n_edges, self.n_demonstrations, self.is_noisy, self.joining)
+        found = hashlib.sha256(repr(said).encode())
+        for sums in (self.text, self.clause):
+            found.update(repr((sums.outputs, sums.n_rows)).encode())
+            for part in (sums.gram, sums.moments, sums.mass):
+                found.update(np.ascontiguousarray(part).data)
+        found.update(repr((sorted(self.sequences.items()), sorted(self.links.items()))).encode())
+        return found.hexdigest()
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """Every tool that is named."""
+        return tuple(sorted({tool for sequence in self.sequences for tool in sequence}))
+
+    def plus(self, other: Statistics, sign: int = 1) -> Statistics:
+        """With another's added; with sign −1, as if they had never been.
+
+        Raises:
+            StatisticsError: Of other features; or more would be taken away than there is.
+        """
+        if self.fingerprint != other.fingerprint:
+            raise StatisticsError(
+                f"statistics over {other.fingerprint!r} cannot be added to those over {self.fingerprint!r}; "
+                "both need the same encoder and profile"
+            )
+        sequences, links = Counter(self.sequences), Counter(self.links)
+        for name, n in other.sequences.items():
+            sequences[name] += sign * n
+        for link, n in other.links.items():
+            links[link] += sign * n
+        n_demonstrations = self.n_demonstrations + sign * other.n_demonstrations
+        if n_demonstrations < 0 or any(n < 0 for n in (*sequences.values(), *links.values())):
+            raise StatisticsError("more would be taken away than was added; nothing was changed")
+        return replace(
+            self,
+            n_edges=max(self.n_edges + sign * other.n_edges, 0),
+            n_demonstrations=n_demonstrations,
+            text=self.text.plus(other.text, sign),
+            clause=self.clause.plus(other.clause, sign),
+            sequences={name: n for name, n in sorted(sequences.items()) if n},
+            links={link: n for link, n in sorted(links.items()) if n},
+            is_noisy=self.is_noisy or other.is_noisy,
+            joining=(),
+        )
+
+    def minus(self, other: Statistics) -> Statistics:
+        """Without another's."""
+        return self.plus(other, -1)
+
+    def seen_by(self, reading: ReadingOptions) -> Statistics:
+        """What an edge with fewer features would have summed from the same requests, to the last bit.
+
+        Raises:
+            StatisticsError: Its features are no image of these.
+        """
+        if reading == self.reading:
+            return self
+        mine = self.reading
+        sizes = ((mine.n_random, reading.n_random), (mine.n_words, reading.n_words), (mine.n_clause, reading.n_clause))
+        is_part = reading.is_nested and (mine.is_nested or mine == ReadingOptions(seed=mine.seed))
+        is_even = not (reading.times % mine.times or reading.clause_times % mine.clause_times)
+        if not is_part or mine.seed != reading.seed or not is_even or any(a < b or a % b for a, b in sizes):
+            raise StatisticsError(
+                f"features {fingerprint_of(reading, self.n_inputs)!r} are no part of {self.fingerprint!r}; "
+                "only profiles nested in it can use its statistics"
+            )
+        times, clause_times = reading.times // mine.times, reading.clause_times // mine.clause_times
+        text = self.text.image(((mine.n_random, reading.n_random, times, 0), (mine.n_words, reading.n_words, 1, 1)))
+        clause = self.clause.image(((mine.n_clause, reading.n_clause, clause_times, 0),))
+        return replace(self, reading=reading, text=text, clause=clause)
+
+    def of_tools(self, tools: Collection[str]) -> bool:
+        """Whether only these are named."""
+        return set(self.tools) <= set(tools)
+
+
+def merged(several: Iterable[Statistics]) -> Statistics:
+    """The sum: as if one student had learnt the demonstrations of all, in whatever order.
+
+    Raises:
+        StatisticsError: None were given, or their features differ.
+    """
+    total: Statistics | None = None
+    for one in several:
+        total = one if total is None else total.plus(one)
+    if total is None:
+        raise StatisticsError("there are no statistics to merge; give at least one")
+    return total
+
+
+def summed(
+    reader: Reader, taught: Mapping[str, Taught], public: Collection[str], most: int | None = None
+) -> Statistics:
+    """Statistics of demonstrations whose every tool is in `public`; the others leave no trace in them.
+
+    Args:
+        most: At most so many demonstrations, chosen by lot from their ids: what one edge may count for.
+    """
+    allowed = frozenset(public)
+    ids = sorted(
+        (id for id, one in taught.items() if _is_bounded(one) and allowed.issuperset(one.sequence)), key=digest
+    )
+    chosen = [taught[id] for id in ids]
+    rows = reader.text_features([one.reading for one in chosen]) if chosen else np.zeros((0, reader.n_text_features))
+    n_clause = reader.options.n_clause
+    clauses = reader.clause_features([one.reading for one in chosen]) if chosen else np.zeros((0, n_clause))
+    owner = np.repeat(np.arange(len(chosen)), [len(one.clause_tools) for one in chosen])
+    is_long = _length(rows) > MOST_LENGTH
+    is_long[owner[_length(clauses) > MOST_LENGTH]] = True
+    kept = np.flatnonzero(~is_long)[:most]
+    chosen, rows, clauses = [chosen[k] for k in kept], rows[kept], clauses[np.isin(owner, kept)]
+    text = _sums(rows, [list(targets_of(one.sequence)) for one in chosen])
+    clause = _sums(clauses, [tools for one in chosen for tools in one.clause_tools])
+    links: Counter[PairLink] = Counter()
+    for one in chosen:
+        links.update(pair_links(one))
+    return Statistics(
+        reader.encoder_name,
+        reader.dim,
+        reader.options,
+        1,
+        len(chosen),
+        text,
+        clause,
+        dict(sorted(Counter(one.sequence for one in chosen).items())),
+        dict(sorted(links.items())),
+    )
+
+
+def _is_bounded(one: Taught) -> bool:
+    return len(one.sequence) <= MOST_STEPS and len(one.clause_tools) <= MOST_CLAUSES
+
+
+def _length(rows: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Squared, in units of UNIT²."""
+    return np.asarray((rows.astype(np.float64) ** 2).sum(axis=1) / UNIT**2, dtype=np.float64)
+
+
+def pair_links(one: Taught) -> list[PairLink]:
+    """Of every two steps of a plan."""
+    pairs = combinations(range(len(one.sequence)), 2)
+    return [(one.sequence[a], one.sequence[b], b == a + 1, (a, b) in one.links) for a, b in pairs]
+
+
+def _sums(features: NDArray[np.floating], wanted: Sequence[Iterable[str]]) -> Sums:
+    rows = np.asarray(features, dtype=np.float64)
+    names = sorted({name for mine in wanted for name in mine})
+    place = {name: k for k, name in enumerate(names)}
+    targets = np.zeros((len(rows), len(names)))
+    for row, mine in enumerate(wanted):
+        targets[row, [place[name] for name in set(mine)]] = 1.0
+    upper = np.triu_indices(rows.shape[1])
+    gram = (rows.T @ rows)[upper].astype(np.int64)  # sums of whole numbers below 2⁵³: exact
+    moments = (rows.T @ targets).astype(np.int64)
+    return Sums(tuple(names), len(rows), gram, moments, targets.sum(axis=0).astype(np.int64))

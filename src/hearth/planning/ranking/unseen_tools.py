@@ -1,0 +1,225 @@
+"""How likely tools are that were taught seldom or never: by their texts, by tools with texts like theirs, and by the
+few examples there are. How far each is trusted is fitted on taught tools that are hidden for the purpose.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hearth.planning.ranking.calibration.logistic import Weigher, chance
+from hearth.planning.ranking.features import FloatRows, Reading, words_of
+from hearth.types import ToolSpec
+
+Floats = NDArray[np.float64]
+
+_N_CONSIDERED = 40
+"""So many of them are considered for a request: the nearest, and the likeliest by their examples."""
+_N_LENDING = 12
+_LEAST_USUAL = 20
+_TRANSFER_RIDGE = 1.0
+_BY_TEXT = (
+    "near",
+    "near_mean",
+    "near_whole",
+    "near_rank",
+    "near_left",
+    "near_odd",
+    "near_whole_odd",
+    "name_odd",
+    "name_whole_odd",
+    "name",
+    "name_whole",
+    "name_left",
+    "borrowed",
+    "transfer",
+    "transfer_clause",
+    "name_words",
+    "words",
+)
+_BY_EXAMPLES = ("head", "clause_best", "clause_any")
+SIGNS = (*_BY_TEXT, *_BY_EXAMPLES, *(f"{name}_few" for name in _BY_EXAMPLES), "few")
+
+
+def tool_text(spec: ToolSpec) -> str:
+    """A tool's name and description, as they are encoded."""
+    return f"{tool_name(spec)}: {spec.description}"
+
+
+def tool_name(spec: ToolSpec) -> str:
+    return spec.name.replace("_", " ")
+
+
+class ToolTexts:
+    """The texts of the tools on offer, as vectors and words."""
+
+    def __init__(self, tools: Mapping[str, ToolSpec], vectors: FloatRows, names: FloatRows, n_words: int) -> None:
+        """
+        Args:
+            vectors: Of whole texts, shape [n_tools, dim].
+            names: Of names alone.
+        """
+        self.vectors, self.names = vectors, names
+        self._specs = list(tools.values())
+        self._n_words = n_words
+
+    def nearness(self, asked: FloatRows) -> FloatRows:
+        """Of each tool's text to clauses or requests [n, dim], shape [n_tools, n]."""
+        return np.asarray(self.vectors @ asked.T, dtype=np.float32)
+
+    def shared_words(self, reading: Reading, rows: NDArray[np.int64]) -> Floats:
+        """How many words of tools' names, and of their whole texts, are in a request; about cosines, shape [n, 2]."""
+        asked = np.append(reading.words / max(float(np.linalg.norm(reading.words.astype(np.float64))), 1e-9), 0.0)
+        found = [(asked[places[rows]] * signs[rows]).sum(axis=1) for places, signs in self._words]
+        return np.column_stack(found)
+
+    @cached_property
+    def _words(self) -> tuple[tuple[NDArray[np.int64], Floats], ...]:
+        """Places and signs of the words of names and of whole texts, as `Reading.words` has them."""
+        names = [tool_name(spec) for spec in self._specs]
+        whole = [f"{name} {spec.description}" for name, spec in zip(names, self._specs)]
+        return _hashed(names, self._n_words), _hashed(whole, self._n_words)
+
+
+def _hashed(texts: Sequence[str], n_words: int) -> tuple[NDArray[np.int64], Floats]:
+    """Shapes [n_texts, n_most]; unused places are -1, their signs 0."""
+    hashed = [[zlib.crc32(word.encode("utf-8", "surrogatepass")) for word in sorted(words_of(text))] for text in texts]
+    places = np.full((len(texts), max(map(len, hashed), default=0)), -1)
+    signs = np.zeros(places.shape)
+    for row, mine in enumerate(hashed):
+        places[row, : len(mine)] = [place % n_words for place in mine]
+        signs[row, : len(mine)] = [(1.0 if (place >> 20) & 1 else -1.0) / len(mine) ** 0.5 for place in mine]
+    return places, signs
+
+
+class Transfer:
+    """Scores of well-known tools carried over to others by a ridge regression on the tools' texts.
+
+    Source:
+        Kronecker kernel ridge regression in two steps: Stock et al. 2018, https://arxiv.org/abs/1606.04275
+    """
+
+    def __init__(self, vectors: FloatRows, is_known: NDArray[np.bool_]) -> None:
+        known = vectors[is_known].astype(np.float64)
+        self._is_known = is_known
+        self._centre = known.mean(axis=0) if len(known) else np.zeros(vectors.shape[1])
+        apart = known - self._centre
+        kernel = apart @ apart.T
+        kernel[np.diag_indices_from(kernel)] += _TRANSFER_RIDGE
+        self._solve = apart.T @ np.linalg.inv(kernel) if len(known) else np.zeros((vectors.shape[1], 0))
+        self._vectors = vectors
+
+    def scores(self, wanted: Floats, rows: NDArray[np.int64]) -> Floats:
+        """Of tools `rows` from those of all tools, shape [n, n_tools]; shape [n, n_rows]."""
+        known = wanted[:, self._is_known]
+        mean = known.mean(axis=1, keepdims=True) if known.size else np.zeros((len(wanted), 1))
+        return np.asarray((known - mean) @ self._solve.T @ (self._vectors[rows] - self._centre).T + mean, np.float64)
+
+
+class Looks(NamedTuple):
+    """What the heads say of each tool on offer."""
+
+    whole: Floats
+    """From the whole text, shape [n_tools]."""
+    best: Floats
+    """From the clause that suggests the tool most."""
+    any: Floats
+    """From any clause (noisy or)."""
+    by_clause: Floats
+    """From each clause, shape [n_clauses, n_tools]."""
+
+
+def stranger_signs(
+    texts: ToolTexts,
+    usual: FloatRows,
+    transfer: Transfer,
+    reading: Reading,
+    looks: Looks,
+    rows: NDArray[np.int64],
+    few: Floats,
+) -> tuple[NDArray[np.int64], Floats]:
+    """Those of the hardly taught tools that may be wanted, and what speaks for each, shape [n, len(SIGNS)].
+
+    Args:
+        usual: Vectors of some requests, to tell how near a tool is to any; shape [n, dim].
+        rows: The hardly taught tools.
+        few: 1 for tools never taught, towards 0 for those taught often; one for each row.
+    """
+    whole = reading.pooled[: texts.vectors.shape[1]].astype(np.float32)
+    asked = np.vstack([reading.vectors, whole / max(float(np.linalg.norm(whole)), 1e-6)])
+    near = texts.nearness(asked)
+    best = near[:, :-1].max(axis=1)
+    fifth = np.partition(best, -min(5, len(best)))[-min(5, len(best))]
+    if len(rows) > _N_CONSIDERED:
+        chosen = np.argsort(-(best + near[:, -1])[rows] - 2 * looks.whole[rows], kind="stable")[:_N_CONSIDERED]
+        rows, few = rows[chosen], few[chosen]
+    near, best, name = near[rows], best[rows], texts.names[rows] @ asked.T
+    name_best = name[:, :-1].max(axis=1)
+    centre, spread = _odd(texts.vectors[rows], usual)
+    name_centre, name_spread = _odd(texts.names[rows], usual)
+    wanted = looks.whole
+    n = min(_N_LENDING, len(wanted))
+    lending = np.argpartition(-wanted, n - 1)[:n]
+    alike = np.clip(texts.vectors[rows] @ texts.vectors[lending].T, 0, 1) ** 2
+    alike[rows[:, None] == lending] = 0.0
+    left = 1 - np.clip(looks.by_clause.max(axis=1), 0, 1)
+    by_text = np.column_stack(
+        [
+            best,
+            near[:, :-1].mean(axis=1),
+            near[:, -1],
+            best - fifth,
+            (near[:, :-1] * left).max(axis=1),
+            (best - centre) / spread,
+            (near[:, -1] - centre) / spread,
+            (name_best - name_centre) / name_spread,
+            (name[:, -1] - name_centre) / name_spread,
+            name_best,
+            name[:, -1],
+            (name[:, :-1] * left).max(axis=1),
+            (alike * np.clip(wanted[lending], 0, 1)).max(axis=1),
+            transfer.scores(wanted[None], rows)[0],
+            transfer.scores(looks.by_clause, rows).max(axis=0),
+            texts.shared_words(reading, rows),
+        ]
+    )
+    by_examples = np.clip(np.column_stack([looks.whole, looks.best, looks.any])[rows], -0.2, 1.2)
+    signs = np.hstack([by_text * few[:, None], by_examples, by_examples * few[:, None], few[:, None]])
+    return rows, signs.astype(np.float64)
+
+
+def _odd(vectors: FloatRows, usual: FloatRows) -> tuple[FloatRows, FloatRows]:
+    """Mean and spread of how near texts are to usual requests."""
+    if len(usual) < _LEAST_USUAL:
+        return np.zeros(len(vectors), dtype=np.float32), np.ones(len(vectors), dtype=np.float32)
+    near = vectors @ usual.T
+    return near.mean(axis=1), near.std(axis=1) + np.float32(0.02)
+
+
+def by_text(weigher: Weigher | None, signs: Floats) -> Floats:
+    """The chance that each tool is wanted, from its signs."""
+    return chance(weigher or TEXT_ONLY, signs)
+
+
+def _text_only() -> Weigher:
+    """Used until there are enough demonstrations to fit."""
+    mean, spread, weight = np.zeros(len(SIGNS) + 1), np.ones(len(SIGNS) + 1), np.zeros(len(SIGNS) + 1)
+    for name, centre, width, w in (
+        ("near", 0.45, 0.12, 1.2),
+        ("near_mean", 0.25, 0.12, 0.2),
+        ("borrowed", 0.0, 1.0, 1.0),
+        ("near_rank", 0.0, 0.1, 0.6),
+        ("head", 0.0, 1.0, 4.0),
+    ):
+        k = SIGNS.index(name)
+        mean[k], spread[k], weight[k] = centre, width, w
+    weight[-1] = -1.0
+    return Weigher(mean, spread, weight)
+
+
+TEXT_ONLY = _text_only()

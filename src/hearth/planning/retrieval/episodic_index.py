@@ -1,0 +1,523 @@
+"""The episodic memory: every demonstration as lessons, their forms in one matrix, kept in the owner's database.
+
+What is added counts at once and is on disk when `add` returns; what is removed leaves nothing behind. Starting reads
+only forms and tool names (ten thousand demonstrations well under 0.3 s); lessons are read when they are needed.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import re
+import struct
+import zlib
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hearth.formats.plan_json import plan_from_json, plan_to_json
+from hearth.language.text.thesaurus import all_concepts
+from hearth.planning.adaptation.word_alignment import POLITE, words_of
+from hearth.planning.arguments.alignment import (
+    LESSON_VERSION,
+    Lesson,
+    Result,
+    explain,
+    flat,
+    lesson_from_json,
+    lesson_to_json,
+)
+from hearth.planning.retrieval.form_priors import Leaning
+from hearth.planning.retrieval.similarity import Likeness
+from hearth.protocols import Encoder
+from hearth.storage.database import Store
+from hearth.types import Demonstration
+
+_HEADER = struct.Struct("<HIHH")
+"""Version, fingerprint of the encoder, number of lessons, bytes of their tool names."""
+_PROBE = "the same words always have the same vector"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One lesson as the matrix knows it."""
+
+    id: str
+    number: int
+    """Which lesson of the demonstration."""
+    tools: tuple[str, ...]
+    """Its steps' tools."""
+    leaves: tuple[str, ...]
+    """Those whose results no other step uses: what was asked for."""
+    is_part: bool
+    """One clause of a longer request."""
+    has_outside: bool
+    """It uses the result of another clause."""
+    is_long: bool
+    """A whole request of several clauses."""
+    reads: int
+    """Hash of its words: requests that read alike share it."""
+
+
+class Remembered:
+    """Demonstrations by likeness. Not thread-safe for writing."""
+
+    def __init__(self, encoder: Encoder, store: Store | None) -> None:
+        self.likeness = Likeness(encoder)
+        self.rows: list[Row] = []
+        self._store = store
+        self._sources: dict[str, str] = {}
+        self._texts: dict[str, tuple[str, str, str | None]] = {}
+        """Without a store: id → (request, plan JSON, now)."""
+        self._digests: dict[str, str] = {}
+        """With a store: of what was written there when it was taken up."""
+        self._matrix = np.zeros((0, self.likeness.dim), dtype=np.float32)
+        self._lessons: dict[str, tuple[Lesson, ...]] = {}
+        self._by_leaf: dict[str, list[int]] | None = None
+        self._by_tool: dict[str, list[int]] | None = None
+        self._by_words: dict[int, list[int]] | None = None
+        self._leaning: Leaning | None = None
+        self._by_text: dict[int, dict[str, None]] | None = None
+        self._whole: tuple[tuple[str, ...], NDArray[np.int64], dict[str, int]] | None = None
+        """Sources, the rows of their whole requests, and the row of each of their ids."""
+        probe = np.round(encoder.encode([_PROBE])[0], 1).astype(np.int8).tobytes()
+        self.fingerprint = zlib.crc32(" ".join(all_concepts()).encode(), zlib.crc32(probe))
+        self.is_long = np.zeros(0, dtype=np.bool_)
+        """Per row, whether it is a whole request of several clauses."""
+        self.refers = np.zeros(0, dtype=np.bool_)
+        """Per row, whether it uses the result of another clause."""
+        self.n_changes = 0
+        """Grows with every change, so that what was derived can be made anew."""
+        self._version = 0
+        if store is not None:
+            self._version = self._version_of(store)
+            self._load(store)
+
+    def __len__(self) -> int:
+        return len(self._sources)
+
+    def ids(self, source: str | None = None) -> tuple[str, ...]:
+        """Ids of all demonstrations, or of those from one source (`shipped`, `owner`, …)."""
+        return tuple(id for id, from_ in self._sources.items() if source is None or from_ == source)
+
+    # ── Adding and removing ───────────────────────────────────────────────────────────────────────────────
+
+    def add(self, demonstrations: Iterable[Demonstration]) -> set[str]:
+        """Learn; one with a known id replaces the older one. All are on disk, or none, when this returns or raises.
+
+        Returns:
+            The tools of which something was learnt or forgotten.
+        """
+        fresh = {d.id: d for d in demonstrations}
+        if not fresh:
+            return set()
+        lessons = {id: explain(d) for id, d in fresh.items()}
+        forms = self.likeness.of_lessons([lesson for many in lessons.values() for lesson in many])
+        start = 0
+        blobs: dict[str, bytes] = {}
+        for id, many in lessons.items():
+            blobs[id] = self._packed(many, forms[start : start + len(many)])
+            start += len(many)
+        texts = {
+            id: (d.request, _stored(d, lessons[id]), d.now.isoformat() if d.now else None) for id, d in fresh.items()
+        }
+        if self._store is not None:
+            added = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
+            with self._store.transaction() as cursor:
+                cursor.executemany(
+                    # Not REPLACE, which would drop what else is known of it.
+                    "INSERT INTO demonstration (id, request, plan_json, source, now, vector, added) "
+                    "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET request=excluded.request, "
+                    "plan_json=excluded.plan_json, source=excluded.source, now=excluded.now, vector=excluded.vector",
+                    [
+                        (id, texts[id][0], texts[id][1], d.source, texts[id][2], blobs[id], added)
+                        for id, d in fresh.items()
+                    ],
+                )
+        tools = self._drop([id for id in fresh if id in self._sources])
+        if self._store is None:
+            self._texts.update(texts)
+        else:
+            for start in range(0, len(fresh), 400):
+                self._digests |= self._digests_of(self._store, list(fresh)[start : start + 400])
+        self._matrix = np.vstack([self._matrix, forms.astype(np.float16).astype(np.float32)])
+        n_before = len(self.rows)
+        for id, many in lessons.items():
+            self._sources[id] = fresh[id].source
+            self.rows += _rows(id, many)
+            self._lessons[id] = many
+            if self._by_text is not None:
+                self._by_text.setdefault(said_as(fresh[id].request), {})[id] = None
+        self._lean(range(n_before, len(self.rows)), 1)
+        self._changed()
+        return tools.union(*(row.tools for row in self.rows[n_before:]))
+
+    def remove(self, ids: Sequence[str]) -> set[str]:
+        """Forget demonstrations; unknown ids are passed over.
+
+        Returns:
+            The tools of which something was forgotten.
+        """
+        known = [id for id in dict.fromkeys(ids) if id in self._sources]
+        if self._store is not None and known:
+            with self._store.transaction() as cursor:
+                cursor.executemany("DELETE FROM demonstration WHERE id = ?", [(id,) for id in known])
+        tools = self._drop(known)
+        self._changed()
+        return tools
+
+    def _drop(self, ids: Sequence[str]) -> set[str]:
+        if not ids:
+            return set()
+        gone = set(ids)
+        self._lean((k for k, row in enumerate(self.rows) if row.id in gone), -1)
+        tools = {tool for row in self.rows if row.id in gone for tool in row.tools}
+        kept = [index for index, row in enumerate(self.rows) if row.id not in gone]
+        self._matrix = np.ascontiguousarray(self._matrix[kept])
+        self.rows = [self.rows[index] for index in kept]
+        for same in (self._by_text or {}).values():
+            for id in gone & same.keys():
+                del same[id]
+        for id in gone:
+            self._sources.pop(id, None)
+            self._digests.pop(id, None)
+            self._texts.pop(id, None)
+            self._lessons.pop(id, None)
+        return tools
+
+    def _changed(self) -> None:
+        self._by_leaf = None
+        self._by_tool = None
+        self._by_words = None
+        self._whole = None
+        self.is_long = np.array([row.is_long for row in self.rows], dtype=np.bool_)
+        self.refers = np.array([row.has_outside for row in self.rows], dtype=np.bool_)
+        self.n_changes += 1
+
+    # ── On disk ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def _packed(self, lessons: Sequence[Lesson], forms: NDArray[np.float32]) -> bytes:
+        names = "|".join(_name_of(row) for row in _rows("", lessons)).encode()
+        header = _HEADER.pack(LESSON_VERSION, self.fingerprint, len(lessons), len(names))
+        return header + names + forms.astype(np.float16).tobytes()
+
+    def refresh(self) -> set[str]:
+        """Take up what another process taught or forgot meanwhile; the tools that it was about."""
+        if self._store is None or (version := self._version_of(self._store)) == self._version:
+            return set()
+        self._version = version
+        there = self._digests_of(self._store)
+        tools = self._drop([id for id in self._sources if there.get(id) != self._digests.get(id, "")])
+        new = [id for id in there if id not in self._sources]  # in the order of teaching: the newest stands
+        n_before = len(self.rows)
+        for start in range(0, len(new), 400):
+            self._load(self._store, new[start : start + 400])
+        if tools or new:
+            self._lean(range(n_before, len(self.rows)), 1)
+            self._hear(new)
+            self._changed()
+        return tools.union(*(row.tools for row in self.rows[n_before:]))
+
+    def _digests_of(self, store: Store, ids: Sequence[str] = ()) -> dict[str, str]:
+        """Digests of what is written there, of some or all, oldest first."""
+        chosen = f" WHERE id IN ({','.join('?' * len(ids))})" if ids else ""
+        query = f"SELECT id, coalesce(digest, '') FROM demonstration{chosen} ORDER BY rowid"  # noqa: S608 - question marks only
+        return {row[0]: row[1] for row in store.query(query, tuple(ids))}
+
+    def _version_of(self, store: Store) -> int:
+        """Changes when another connection writes."""
+        return int(store.query("PRAGMA data_version")[0][0])
+
+    def _load(self, store: Store, ids: Sequence[str] = ()) -> None:
+        """Read forms and tool names, of some or all; demonstrations explained by an older Hearth or encoder are
+        explained anew."""
+        forms: list[bytes] = []
+        stale: list[str] = []
+        width = self.likeness.dim * 2
+        marks = ",".join("?" * len(ids))
+        chosen = f" WHERE id IN ({marks})" if ids else ""
+        for id, source, blob, digest in store.query(
+            f"SELECT id, source, vector, coalesce(digest, '') FROM demonstration{chosen} ORDER BY rowid",  # noqa: S608 - question marks only
+            tuple(ids),
+        ):
+            rows = self._unpacked(id, blob, width)
+            if rows is None:
+                stale.append(id)
+                continue
+            self._sources[id], self._digests[id] = source, digest
+            self.rows += rows
+            forms.append(blob[-len(rows) * width :])
+        packed = np.frombuffer(b"".join(forms), dtype=np.float16).reshape(-1, self.likeness.dim)
+        self._matrix = (
+            np.vstack([self._matrix, packed.astype(np.float32)]) if len(self._matrix) else packed.astype("f4")
+        )
+        self._changed()
+        for start in range(0, len(stale), 200):
+            self.add(self._as_written(id) for id in stale[start : start + 200])
+
+    def _unpacked(self, id: str, blob: bytes | None, width: int) -> list[Row] | None:
+        if blob is None or len(blob) < _HEADER.size:
+            return None
+        version, fingerprint, n_lessons, n_names = _HEADER.unpack_from(blob)
+        if (version, fingerprint) != (LESSON_VERSION, self.fingerprint):
+            return None
+        if len(blob) != _HEADER.size + n_names + n_lessons * width:
+            return None
+        names = blob[_HEADER.size : _HEADER.size + n_names].decode()
+        return [_row_of(id, number, name) for number, name in enumerate(names.split("|"))]
+
+    def _as_written(self, id: str) -> Demonstration:
+        (row,) = self._require_store().query(
+            "SELECT request, plan_json, source, now FROM demonstration WHERE id = ?", (id,)
+        )
+        now = dt.datetime.fromisoformat(row["now"]) if row["now"] else None
+        plan = plan_from_json(json.loads(row["plan_json"]))
+        return Demonstration(id, row["request"], plan, source=row["source"], now=now)
+
+    def _require_store(self) -> Store:
+        assert self._store is not None
+        return self._store
+
+    # ── Reading ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def likenesses(self, forms: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Likeness of each row to each of `forms`, shape [rows, n]."""
+        return self._matrix @ forms.T
+
+    def form(self, place: int) -> NDArray[np.float32]:
+        """The form of one row."""
+        form: NDArray[np.float32] = self._matrix[place]
+        return form
+
+    def lesson(self, row: Row) -> Lesson:
+        return self.lessons(row.id)[row.number]
+
+    def lessons(self, id: str) -> tuple[Lesson, ...]:
+        """The lessons of one demonstration."""
+        found = self._lessons.get(id)
+        if found is None:
+            found = self._lessons[id] = self._read([id])[id]
+        return found
+
+    def leaning(self) -> Leaning:
+        """The regression over all rows that are single requests or clauses; made at first need, then kept up."""
+        if self._leaning is None:
+            self._leaning = Leaning(self.likeness.dim)
+            self._lean(range(len(self.rows)), 1)
+        return self._leaning
+
+    def _lean(self, places: Iterable[int], sign: int) -> None:
+        if self._leaning is None:
+            return
+        counted = [k for k in places if not self.rows[k].is_long]
+        if counted:
+            self._leaning.count(self._matrix[counted], [targets_of(self.rows[k].leaves) for k in counted], sign)
+
+    def is_owners(self, place: int) -> bool:
+        """Whether the owner taught a row: a correction."""
+        return self.source_of(self.rows[place].id) == "owner"
+
+    def source_of(self, id: str) -> str:
+        """Where a demonstration came from; empty when it is not remembered."""
+        return self._sources.get(id, "")
+
+    def near(
+        self, text: str, form: NDArray[np.float32], sources: Collection[str], n: int
+    ) -> list[tuple[Demonstration, NDArray[np.float32]]]:
+        """The `n` demonstrations from some sources whose forms are likest a request's, and the newest in its very words
+        (a form is without what was said), oldest first, with their own forms."""
+        if self._whole is None or self._whole[0] != tuple(sources):
+            own = [k for k, row in enumerate(self.rows) if not row.number and self.source_of(row.id) in sources]
+            self._whole = (tuple(sources), np.array(own, dtype=np.int64), {self.rows[k].id: k for k in own})
+        _, places, place_of = self._whole
+        likeness = (self._matrix @ form)[places]
+        same = sorted(place_of[id] for id in self._in_words().get(said_as(text), {}) if id in place_of)
+        corrected = [k for k in same if self.is_owners(k)]
+        chosen = sorted({*places[np.argsort(-likeness, kind="stable")[:n]].tolist(), *same[-1:], *corrected[-1:]})
+        known = {one.id: one for one in self._demonstrations([self.rows[k].id for k in chosen])}
+        return [(known[self.rows[k].id], self._matrix[k]) for k in chosen if self.rows[k].id in known]
+
+    def _in_words(self) -> dict[int, dict[str, None]]:
+        """Ids by the words of their requests; made at first need, then kept up."""
+        if self._by_text is None:
+            self._by_text = {}
+            said: Iterable[tuple[str, str]] = ((id, text) for id, (text, *_) in self._texts.items())
+            if self._store is not None:
+                said = ((row[0], row[1]) for row in self._store.query("SELECT id, request FROM demonstration"))
+            for id, text in said:
+                self._by_text.setdefault(said_as(text), {})[id] = None
+        return self._by_text
+
+    def _hear(self, ids: Sequence[str]) -> None:
+        """Keep the words of what another process taught, where words are kept."""
+        if self._by_text is not None:
+            for one in self._demonstrations(ids):
+                self._by_text.setdefault(said_as(one.request), {})[one.id] = None
+
+    def taught(self, sources: Collection[str]) -> list[Demonstration]:
+        """The demonstrations from some sources, oldest first."""
+        return self._demonstrations([id for id, source in self._sources.items() if source in sources])
+
+    def _demonstrations(self, ids: Sequence[str]) -> list[Demonstration]:
+        """As they were written down, in the order of `ids`; those that another process forgot are left out."""
+        if self._store is None:
+            found = {id: self._texts[id] for id in ids if id in self._texts}
+        else:
+            found = {}
+            for start in range(0, len(ids), 400):
+                some = ids[start : start + 400]
+                marks = ",".join("?" * len(some))
+                query = f"SELECT id, request, plan_json, now FROM demonstration WHERE id IN ({marks})"  # noqa: S608 - question marks only
+                found |= {row[0]: (row[1], row[2], row[3]) for row in self._store.query(query, tuple(some))}
+        return [
+            Demonstration(id, request, plan_from_json(json.loads(plan)), source=self.source_of(id), now=_moment(now))
+            for id, (request, plan, now) in ((id, found[id]) for id in ids if id in found)
+        ]
+
+    def requests_beside(self, sources: Collection[str]) -> list[str]:
+        """The requests of all demonstrations that are not from these sources."""
+        if self._store is None:
+            return [self._texts[id][0] for id, source in self._sources.items() if source not in sources]
+        marks = ",".join("?" * len(sources))
+        query = f"SELECT request FROM demonstration WHERE source NOT IN ({marks})"  # noqa: S608 - question marks only
+        return [str(row[0]) for row in self._store.query(query, tuple(sources))]
+
+    def that_read(self, words: Sequence[str]) -> list[int]:
+        """Rows that read just like this, newest first."""
+        if self._by_words is None:
+            self._by_words = {}
+            for index, row in enumerate(self.rows):
+                self._by_words.setdefault(row.reads, []).append(index)
+        return self._by_words.get(reads_as(words), [])[::-1]
+
+    def newest_with(self, tool: str, n: int) -> list[Lesson]:
+        """At most `n` lessons with a step of `tool`, newest first: clauses where a request has several."""
+        if self._by_tool is None:
+            self._by_tool = {}
+            for index, row in enumerate(self.rows):
+                if not row.is_long or not self._has_parts(index):
+                    for name in set(row.tools):
+                        self._by_tool.setdefault(name, []).append(index)
+        chosen = [self.rows[index] for index in self._by_tool.get(tool, [])[: -n - 1 : -1]]
+        self.fetch(row.id for row in chosen)
+        return [self.lesson(row) for row in chosen]
+
+    def sample(self, n_per_tool: int, n: int) -> list[Lesson]:
+        """At most `n` lessons, the newest few of each tool."""
+        n_of: dict[str, int] = {}
+        chosen: list[Row] = []
+        for index in range(len(self.rows) - 1, -1, -1):
+            row = self.rows[index]
+            if len(chosen) == n:
+                break
+            if any(n_of.get(tool, 0) < n_per_tool for tool in row.leaves) and not (
+                row.is_long and self._has_parts(index)
+            ):
+                chosen.append(row)
+                for tool in row.leaves:
+                    n_of[tool] = n_of.get(tool, 0) + 1
+        self.fetch(row.id for row in chosen)
+        return [self.lesson(row) for row in chosen]
+
+    def _has_parts(self, index: int) -> bool:
+        """Whether the lessons of the request's clauses follow."""
+        return index + 1 < len(self.rows) and self.rows[index + 1].id == self.rows[index].id
+
+    def with_leaf(self, tool: str) -> list[int]:
+        """Rows that were asked for `tool`, oldest first."""
+        if self._by_leaf is None:
+            self._by_leaf = {}
+            for index, row in enumerate(self.rows):
+                for leaf in set(row.leaves):
+                    self._by_leaf.setdefault(leaf, []).append(index)
+        return self._by_leaf.get(tool, [])
+
+    def fetch(self, ids: Iterable[str]) -> None:
+        """Read the lessons of many demonstrations at once."""
+        wanted = [id for id in dict.fromkeys(ids) if id not in self._lessons]
+        for start in range(0, len(wanted), 400):
+            self._lessons.update(self._read(wanted[start : start + 400]))
+
+    def _read(self, ids: Sequence[str]) -> dict[str, tuple[Lesson, ...]]:
+        if self._store is None:
+            plans: Iterable[tuple[str, str]] = [(id, self._texts[id][1]) for id in ids]
+        else:
+            marks = ",".join("?" * len(ids))
+            plans = [
+                (row["id"], row["plan_json"])
+                for row in self._store.query(f"SELECT id, plan_json FROM demonstration WHERE id IN ({marks})", ids)  # noqa: S608 - only question marks are put in
+            ]
+        return {id: tuple(lesson_from_json(id, data) for data in json.loads(plan)["lessons"]) for id, plan in plans}
+
+
+def _stored(demonstration: Demonstration, lessons: Sequence[Lesson]) -> str:
+    """The plan in the plan format, with its lessons beside it."""
+    data = plan_to_json(demonstration.plan)
+    return json.dumps({**data, "lessons": [lesson_to_json(lesson) for lesson in lessons]}, ensure_ascii=False)
+
+
+NOTHING = "<nothing>"
+"""Stands for the name of no tool: what a demonstration of a refusal means."""
+
+
+def name_words(tool: str) -> tuple[str, ...]:
+    """The words of a tool's name, in the singular: tools that share one are akin (`delete_note`, `find_notes`)."""
+    words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", tool.replace("_", " "))
+    return tuple(dict.fromkeys(w.lower()[:-1] if len(w) > 3 and w.lower().endswith("s") else w.lower() for w in words))
+
+
+def targets_of(leaves: Sequence[str]) -> tuple[str, ...]:
+    """What a request for `leaves` means: the tools, and each word of their names."""
+    words = (f"word:{word}" for tool in leaves for word in name_words(tool))
+    return (*leaves, *words) if leaves else (NOTHING, f"word:{NOTHING}")
+
+
+def _rows(id: str, lessons: Sequence[Lesson]) -> list[Row]:
+    rows = []
+    for number, lesson in enumerate(lessons):
+        used = {s.step for step in lesson.steps for s in flat(step.sources) if isinstance(s, Result)}
+        leaves = tuple(step.tool for k, step in enumerate(lesson.steps) if k not in used)
+        tools = tuple(step.tool for step in lesson.steps)
+        rows.append(
+            Row(
+                id,
+                number,
+                tools,
+                leaves,
+                lesson.is_part,
+                lesson.has_outside,
+                lesson.n_clauses > 1,
+                reads_as(lesson.words),
+            )
+        )
+    return rows
+
+
+def reads_as(words: Sequence[str]) -> int:
+    """Hash of a request's form."""
+    return zlib.crc32("\0".join(words).encode("utf-8", "surrogatepass"))
+
+
+def said_as(text: str) -> int:
+    """Hash of a request's words, the polite ones left out."""
+    return zlib.crc32(" ".join(word for word in words_of(text)[0] if word not in POLITE).encode("utf-8", "replace"))
+
+
+def _name_of(row: Row) -> str:
+    flags = "p" * row.is_part + "o" * row.has_outside + "l" * row.is_long
+    return f"{flags};{row.reads:x};{','.join(row.tools)};{','.join(row.leaves)}"
+
+
+def _row_of(id: str, number: int, name: str) -> Row:
+    flags, reads, tools, leaves = name.split(";")
+    return Row(id, number, _split(tools), _split(leaves), "p" in flags, "o" in flags, "l" in flags, int(reads, 16))
+
+
+def _split(names: str) -> tuple[str, ...]:
+    return tuple(names.split(",")) if names else ()
+
+
+def _moment(text: str | None) -> dt.datetime | None:
+    return dt.datetime.fromisoformat(text) if text else None

@@ -1,0 +1,451 @@
+"""From what demonstrations suggest to one plan: candidates are filled, judged and joined, clause by clause.
+
+The judgement is a logistic model over what speaks for a way of acting and how well the request's words fill it; its
+probability is the plan's confidence. Its weights were fitted by leave-one-out on the shipped demonstrations.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from hearth.formats.plan_validation import canonical
+from hearth.language.text.thesaurus import KNOWN_WORDS
+from hearth.language.text.tokens import listed
+from hearth.language.values.slots import Slot
+from hearth.planning.arguments.alignment import FUNCTION_WORDS, said_text
+from hearth.planning.arguments.binding import Bound, Opening, Unit, bind, bind_alike
+from hearth.planning.arguments.context_counts import HIDDEN, Manners, concepts_of, signs_of
+from hearth.planning.retrieval.similarity import Likeness
+from hearth.planning.retrieval.tool_index import Offered
+from hearth.planning.retrieval.voting import Ballot, Candidate
+from hearth.types import Argument, Parameter, Ref, Step, ToolSpec
+
+_WEIGHTS = {
+    "votes": 2.9,
+    "kin": -0.8,
+    "text": 1.9,
+    "leaning": 1.6,
+    "missing": -2.6,
+    "askable": -1.0,
+    "unused": -1.4,
+    "strange": -0.2,
+    "doubt": -0.6,
+    "idle": -0.8,
+    "doubled": -0.7,
+    "steps": -0.3,
+    "agreement": 0.6,
+    "wording": 0.47,
+    "lacking": -0.4,
+    "nothing": 0.75,
+    "alike": 8.0,
+}
+"""What each reading of an option is worth, in log-odds."""
+_SURE = 1.0
+"""A stretch of words whose log-odds are higher raises no doubt."""
+_MAX_DOUBT, _MAX_WORDS, _MAX_LACKING = 4.0, 4, 5.0
+_ASKABLE = frozenset({"datetime", "date", "time", "duration", "number", "integer"})
+_THING_PRONOUNS = frozenset(listed("it that this them those these"))
+_PERSON_PRONOUNS = frozenset(listed("him her them he she they"))
+_HOPELESS = 4.0
+"""A candidate with so much less support than the best is not filled."""
+_NEAR = 0.15
+"""A likeness of a tool's own words below which to offer the tool would be a joke."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One way to serve a unit, filled from its words."""
+
+    candidate: Candidate
+    bound: Bound
+    readings: dict[str, float]
+    score: float
+
+    @property
+    def is_nothing(self) -> bool:
+        return not self.candidate.steps
+
+    @property
+    def tools(self) -> frozenset[str]:
+        return frozenset(step.tool for step in self.bound.steps)
+
+
+_TIMES = frozenset(("datetime", "date", "time", "duration"))
+_WHEN = frozenset(("when", "whenever", "once", "after", "before", "until", "till", "if", "unless", "while", "as"))
+_WHO = frozenset(
+    ("i", "i'm", "we", "we're", "he", "she", "they", "it", "it's", "everybody", "everyone", "nobody", "soon")
+)
+"""One of these behind one of `_WHEN` begins a condition."""
+_SAME_FORM = 0.999
+"""A likeness from which on two forms are the same but for rounding."""
+_THIS_DAY = frozenset(("today", "tonight", "this", "the", "morning", "afternoon", "evening", "night", "now"))
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What is proposed for one clause, or for the whole request."""
+
+    text: str
+    steps: tuple[Step, ...]
+    """References are counted from the first step; negative ones point to steps of earlier parts."""
+    missing: tuple[tuple[str, str], ...]
+    confidence: float
+    """Chance that these are the right tools, in [0, 1]."""
+    rests_on: tuple[str, ...]
+    nearest: str
+    """The tool to offer when this part is not served; empty when none says anything like it."""
+
+    @property
+    def is_nothing(self) -> bool:
+        return not self.steps
+
+
+class Proposal:
+    """The proposal for one request."""
+
+    def __init__(
+        self, ballot: Ballot, units: Sequence[Unit], offered: Offered, manners: Manners, likeness: Likeness
+    ) -> None:
+        """`units`: the whole request first, then its clauses when there are several."""
+        self._ballot = ballot
+        self._units = units
+        self._tools = offered.tools
+        self._manners = manners
+        self._likeness = likeness
+
+    def parts(self) -> list[Part]:
+        """One part for a request of one clause; else one per clause, or one for all when such a request was shown."""
+        if len(self._units) == 1:
+            return [self._part(0, self._ranked(0, False, ()))]
+        by_clause: list[Part] = []
+        steps: list[Step] = []
+        gain = 0.0
+        for unit in range(1, len(self._units)):
+            ranked = self._ranked(unit, False, steps)
+            part = self._part(unit, ranked)
+            by_clause.append(part)
+            steps += shifted(part.steps, len(steps))
+            gain += _gain(ranked) / (len(self._units) - 1)
+        whole = self._ranked(0, True, ())
+        return [self._part(0, whole)] if not whole[0].is_nothing and _gain(whole) > gain else by_clause
+
+    def _part(self, unit: int, ranked: Sequence[Option]) -> Part:
+        best = ranked[0]
+        weights = [math.exp(option.score - best.score) for option in ranked]
+        same = sum(w for w, option in zip(weights, ranked) if option.tools == best.tools)
+        something = next((option for option in ranked if not option.is_nothing), None)
+        is_near = something is not None and something.candidate.text >= _NEAR
+        nearest = something.candidate.leaves[-1] if something and is_near else self._ballot.nearest_tool(unit, _NEAR)
+        return Part(
+            text=self._units[unit].said(),
+            steps=tuple(best.bound.steps),
+            missing=best.bound.missing,
+            confidence=min(1.0, same / sum(weights)),
+            rests_on=best.candidate.rests_on,
+            nearest=nearest,
+        )
+
+    # ── Options ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def _ranked(self, unit: int, is_long: bool, earlier: Sequence[Step]) -> list[Option]:
+        """Ways to serve one unit, best first; refusing is always among them."""
+        candidates = self._ballot.candidates(unit, self._units[unit].words, is_long=is_long, may_refer=bool(earlier))
+        worth = [sum(_WEIGHTS[name] * value for name, value in _support(c).items()) for c in candidates]
+        options = [
+            option
+            for candidate, here in zip(candidates, worth)
+            if (here > max(worth) - _HOPELESS or candidate.words == self._units[unit].words)
+            and (option := self._option(candidate, unit, earlier)) is not None
+        ]
+        if not any(option.is_nothing for option in options):
+            options.append(_option(Candidate((), 0.0), Bound([]), {"nothing": 1.0}))
+        return sorted(options, key=lambda o: -o.score)
+
+    def _option(self, candidate: Candidate, unit: int, earlier: Sequence[Step]) -> Option | None:
+        for_it = _support(candidate)
+        if not candidate.steps:
+            alike = float(candidate.words == self._units[unit].words)
+            return _option(candidate, Bound([]), {**for_it, "nothing": 1.0, "alike": alike})
+        words = self._units[unit]
+        is_alike = candidate.words == words.words
+        bound = (bind_alike if is_alike else bind)(candidate.steps, words, self._tools)
+        if not self._connected(bound, earlier) or (not is_alike and self._is_untimely(bound, words)):
+            return None
+        self._reuse(bound, earlier)
+        self._resolve_pronouns(bound, unit, earlier)
+        if is_alike or _is_example(candidate):
+            for_it["alike"] = 1.0
+        return _option(candidate, bound, {**for_it, **self._fit(candidate, bound, words)})
+
+    def _fit(self, candidate: Candidate, bound: Bound, unit: Unit) -> dict[str, float]:
+        """How well the words of the request fill the candidate."""
+        unused = sum(
+            token.slot is not None and place not in bound.used and token.word not in ("<number>", "<unit>")
+            for place, token in enumerate(unit.tokens)
+        )
+        n_askable = sum(self._is_askable(tool, name) for tool, name in bound.missing)
+        texts = [v for step in bound.steps for v in step.arguments.values() if isinstance(v, str) and " " in v]
+        return {
+            "missing": len(bound.missing) - n_askable,
+            "askable": n_askable,
+            "unused": unused,
+            "strange": min(self._n_strange(candidate, bound, unit), _MAX_WORDS),
+            "doubt": sum(min(_MAX_DOUBT, max(0.0, _SURE - score)) for score in bound.scores),
+            "idle": self._n_idle(bound, unit),
+            "doubled": len(texts) - len(set(texts)),
+            "steps": len(candidate.steps) - 1,
+            "agreement": self._agreement(candidate, bound, unit),
+            "lacking": self._lacking(candidate, bound, unit),
+            "wording": self._manners.wording([step.tool for step in candidate.steps], _asking_words(bound, unit)),
+        }
+
+    def _is_untimely(self, bound: Bound, unit: Unit) -> bool:
+        """Whether something would be changed now although the request says when, and no argument takes it: "turn the
+        heating on at six", "… when I leave"."""
+        specs = [self._tools[step.tool] for step in bound.steps]
+        if all(spec.effect == "none" for spec in specs):
+            return False
+        rest = [token for place, token in enumerate(unit.tokens) if place not in bound.used]
+        if any(token.slot is not None and token.slot.kind == "time" and _is_later(token.slot) for token in rest):
+            return True
+        takes_time = any(canonical(p.type) in _TIMES for spec in specs for p in spec.parameters)
+        pairs = itertools.pairwise(rest)
+        return not takes_time and any(a.word in _WHEN and b.word in _WHO and a.end + 1 == b.start for a, b in pairs)
+
+    def _is_askable(self, tool: str, name: str) -> bool:
+        """A time, a length or an amount is often left out by people; what it is all about is not."""
+        parameter = self._tools[tool].parameter(name)
+        return parameter is not None and canonical(parameter.type) in _ASKABLE
+
+    def _n_strange(self, candidate: Candidate, bound: Bound, unit: Unit) -> int:
+        """How many unknown words stand outside all arguments."""
+        frames = [self._manners.frame(step.tool) for step in candidate.steps]
+        return sum(
+            word not in KNOWN_WORDS and word not in FUNCTION_WORDS and not any(frame[word] > 0 for frame in frames)
+            for word in _asking_words(bound, unit)
+        )
+
+    def _agreement(self, candidate: Candidate, bound: Bound, unit: Unit) -> float:
+        """Likeness of the words of asking alone, now that it is known which words are arguments."""
+        if candidate.form is None:
+            return 0.0
+        return self._likeness.of_words(_form_words(bound, unit), candidate.form)
+
+    def _lacking(self, candidate: Candidate, bound: Bound, unit: Unit) -> float:
+        """How unusual it is to ask for these changes without the concepts that are missing."""
+        signs = concepts_of(_form_words(bound, unit))
+        if bound.openings or any(ref.step < 0 for step in bound.steps for ref in step.refs()):
+            return 0.0  # what it is about was said in an earlier clause
+        leaves = [tool for tool in candidate.leaves if self._tools[tool].effect != "none"]
+        return min(_MAX_LACKING, max((self._manners.lacking(tool, signs) for tool in leaves), default=0.0))
+
+    def _n_idle(self, bound: Bound, unit: Unit) -> int:
+        """How many look-ups would run without a word of what to look for."""
+        if "thing:last" in signs_of(unit.words):
+            return 0
+        used = {ref.step for step in bound.steps for ref in step.refs()}
+        return sum(index in used and not step.arguments for index, step in enumerate(bound.steps))
+
+    # ── What earlier clauses said ─────────────────────────────────────────────────────────────────────────
+
+    def _connected(self, bound: Bound, earlier: Sequence[Step]) -> bool:
+        """Give the steps that use another clause's result the latest fitting one; False when there is none."""
+        for opening in bound.openings:
+            step = bound.steps[opening.step]
+            parameter = self._tools[step.tool].parameter(opening.parameter)
+            is_reading = self._tools[step.tool].effect == "none"
+            found = self._earlier_result(opening, parameter, earlier, is_reading) if parameter else None
+            if found is None:
+                return False
+            ref = Ref(found.step - len(earlier), found.path)
+            value: Argument = [ref] if opening.is_list else ref
+            bound.steps[opening.step] = replace(step, arguments={**step.arguments, opening.parameter: value})
+        return True
+
+    def _earlier_result(
+        self, opening: Opening, parameter: Parameter, earlier: Sequence[Step], is_reading: bool
+    ) -> Ref | None:
+        wanted = opening.result
+        same = [index for index, step in enumerate(earlier) if step.tool == wanted.tool]
+        if len(same) >= -wanted.step:
+            index = same[wanted.step]
+            if opening.is_exact and is_reading:
+                return Ref(index, wanted.path)
+            return Ref(index, _one_of_list(wanted.path, index, earlier, self._tools[wanted.tool]))
+        kind = canonical(parameter.type).removeprefix("list[").removesuffix("]")
+        for index in range(len(earlier) - 1, -1, -1):
+            for name, given in self._tools[earlier[index].tool].fields.items():
+                if canonical(given) == kind != "text":
+                    return Ref(index, (name,))
+        return None
+
+    def _reuse(self, bound: Bound, earlier: Sequence[Step]) -> None:
+        """A look-up without words that an earlier clause made already is that one."""
+        used = {ref.step for step in bound.steps for ref in step.refs()}
+        place: dict[int, int] = {}
+        kept: list[Step] = []
+        for index, step in enumerate(bound.steps):
+            same = max((k for k, other in enumerate(earlier) if other.tool == step.tool), default=-1)
+            if same >= 0 and index in used and not step.arguments and self._tools[step.tool].effect == "none":
+                place[index] = same - len(earlier)
+            else:
+                place[index] = len(kept)
+                kept.append(step)
+        if len(kept) < len(bound.steps):
+            behind = {k: k for k in range(-len(earlier), 0)}
+            bound.steps[:] = [moved(step, behind | place) for step in kept]
+
+    def _resolve_pronouns(self, bound: Bound, unit: int, earlier: Sequence[Step]) -> None:
+        """`her` is the last person named in an earlier clause, `it` what the last step there gave."""
+        words = set(self._units[unit].words)
+        if unit < 2 or not bound.missing:
+            return
+        still: list[tuple[str, str]] = []
+        for tool, name in bound.missing:
+            parameter = self._tools[tool].parameter(name)
+            index = next((k for k, s in enumerate(bound.steps) if s.tool == tool and name not in s.arguments), None)
+            found: dict[str, Argument] = {}
+            if parameter is not None and index is not None:
+                if canonical(parameter.type) == "PersonName" and words & _PERSON_PRONOUNS:
+                    named = self._named_before(unit)
+                    found = {name: named[-1]} if named else {}
+                elif canonical(parameter.type) == "text" and words & _THING_PRONOUNS and earlier:
+                    found = self._thing_before(self._tools[tool], name, earlier)
+            if found and index is not None:
+                step = bound.steps[index]
+                bound.steps[index] = replace(step, arguments={**step.arguments, **found})
+            else:
+                still.append((tool, name))
+        bound.missing = tuple(still)
+
+    def _named_before(self, unit: int) -> list[str]:
+        return [
+            said_text(before.tokens, place, place + 1, before.text)
+            for before in self._units[1:unit]
+            for place, token in enumerate(before.tokens)
+            if token.word == "<name>"
+        ]
+
+    def _thing_before(self, spec: ToolSpec, name: str, earlier: Sequence[Step]) -> dict[str, Argument]:
+        """What `it` is for a text: the last result; a file is attached where the tool takes files."""
+        last = earlier[-1]
+        path = next((f for f, kind in self._tools[last.tool].fields.items() if canonical(kind) == "FilePath"), None)
+        files = next((p.name for p in spec.parameters if canonical(p.type) == "list[FilePath]"), None)
+        about = last.arguments.get("query")
+        if path and files and isinstance(about, str):
+            return {name: about, files: [Ref(-1, (path,))]}
+        return {name: Ref(-1)}
+
+
+def _is_example(candidate: Candidate) -> bool:
+    """Whether the request reads as an example of the tool's own does."""
+    return candidate.likeness > _SAME_FORM and candidate.rests_on[:1] == (f"tool:{candidate.leaves[-1]}",)
+
+
+def _is_later(slot: Slot) -> bool:
+    """Whether a time is another than this very day or part of it."""
+    return not set(slot.text.lower().split()) <= _THIS_DAY
+
+
+def _gain(ranked: Sequence[Option]) -> float:
+    """How much better the best option is than to refuse; nothing when values are missing."""
+    nothing = max(option.score for option in ranked if option.is_nothing)
+    return 0.0 if ranked[0].bound.missing else ranked[0].score - nothing
+
+
+def _support(candidate: Candidate) -> dict[str, float]:
+    return {
+        "votes": candidate.votes,
+        "kin": candidate.kin,
+        "text": candidate.text,
+        "leaning": candidate.leaning,
+    }
+
+
+def _option(candidate: Candidate, bound: Bound, readings: dict[str, float]) -> Option:
+    return Option(candidate, bound, readings, sum(_WEIGHTS[name] * value for name, value in readings.items()))
+
+
+def _asking_words(bound: Bound, unit: Unit) -> list[str]:
+    """The words outside all arguments."""
+    return [
+        token.word
+        for place, token in enumerate(unit.tokens)
+        if place not in bound.used and (token.word.isalpha() or "'" in token.word)
+    ]
+
+
+def _form_words(bound: Bound, unit: Unit) -> tuple[str, ...]:
+    """The request's form with its arguments hidden."""
+    return tuple(
+        HIDDEN if place in bound.used and not token.word.startswith("<") else token.word
+        for place, token in enumerate(unit.tokens)
+    )
+
+
+def _one_of_list(path: tuple[str, ...], index: int, earlier: Sequence[Step], source: ToolSpec) -> tuple[str, ...]:
+    """The path to the record an earlier clause spoke of: the first of a list when that said `the latest`."""
+    named = tuple(part for part in path if not part.isdigit())
+    is_first = any(ref.step == index and ref.path[:1] == ("0",) for step in earlier for ref in step.refs())
+    is_first |= "thing:last" in signs_of(tuple(earlier[index].text.lower().split()))
+    return ("0", *named) if is_first and named and source.returns.startswith("list[") else named
+
+
+# ── Joining parts ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def shifted(steps: Sequence[Step], by: int) -> list[Step]:
+    """The steps with references counted from a later place."""
+    return [moved(step, {k: k + by for k in range(-by, len(steps))}) for step in steps]
+
+
+def joined(parts: Sequence[Part], served: Sequence[bool], tools: Mapping[str, ToolSpec]) -> tuple[Step, ...]:
+    """The steps of the parts that are served, as one plan in which each look-up is made once."""
+    steps: list[Step] = []
+    owner: list[int] = []
+    for number, part in enumerate(parts):
+        steps += shifted(part.steps, len(steps))
+        owner += [number] * len(part.steps)
+    kept: list[Step] = []
+    place: dict[int, int] = {}
+    for index, step in enumerate(steps):
+        if not served[owner[index]]:
+            continue
+        here = moved(step, place)
+        is_lookup = tools[step.tool].effect == "none"
+        same = next((k for k, other in enumerate(kept) if is_lookup and _is_same(here, other)), len(kept))
+        place[index] = same
+        if same == len(kept):
+            kept.append(here)
+    return tuple(kept)
+
+
+def rests_on_unserved(parts: Sequence[Part], served: Sequence[bool], number: int) -> bool:
+    """Whether part `number` uses the result of an earlier part that is not served."""
+    starts = [sum(len(part.steps) for part in parts[:k]) for k in range(len(parts))]
+    used = {ref.step + starts[number] for step in parts[number].steps for ref in step.refs() if ref.step < 0}
+    return any(
+        not served[k] and any(starts[k] <= step < starts[k] + len(parts[k].steps) for step in used)
+        for k in range(number)
+    )
+
+
+def _is_same(step: Step, other: Step) -> bool:
+    return (step.tool, step.arguments, step.after) == (other.tool, other.arguments, other.after)
+
+
+def moved(step: Step, place: Mapping[int, int]) -> Step:
+    """`step` with every reference at its new place."""
+
+    def at_place(value: Argument) -> Argument:
+        if isinstance(value, Ref):
+            return Ref(place[value.step], value.path)
+        if isinstance(value, list):
+            return [at_place(item) for item in value]
+        return value
+
+    arguments = {name: at_place(value) for name, value in step.arguments.items()}
+    return replace(step, arguments=arguments, after=tuple(place[k] for k in step.after))

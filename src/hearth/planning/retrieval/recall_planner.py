@@ -1,0 +1,316 @@
+"""A planner that remembers: the nearest demonstrations vote, and their plan is filled with the new request's values.
+
+Deterministic, on this device, in milliseconds; a demonstration counts as soon as it was added. A request that is not
+like anything shown is refused, a missing value is asked for, and a step with an effect needs more certainty than one
+that only reads. Not covered: anything that must be thought out rather than remembered, and languages other than
+English.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hearth.errors import PlanError
+from hearth.formats.plan_validation import check_plan
+from hearth.language.acts.admissibility import why_unreadable
+from hearth.language.acts.negation import forbids, with_denials
+from hearth.language.values.slots import clauses, find_slots
+from hearth.planning.adaptation.case_adaptation import rarity_of
+from hearth.planning.adaptation.owner_macros import CONFIDENCE, OWNERS, Conventions
+from hearth.planning.adaptation.repeat_planner import (
+    N_NEAR,
+    SaidAgain,
+    holds_what_is_gone,
+    names_a_record,
+    said_again,
+    words_in,
+)
+from hearth.planning.arguments.alignment import tokens_of
+from hearth.planning.arguments.binding import Unit
+from hearth.planning.arguments.context_counts import Manners
+from hearth.planning.dialogue.clarification import question_about
+from hearth.planning.retrieval.episodic_index import Remembered
+from hearth.planning.retrieval.plan_assembly import Part, Proposal, joined, rests_on_unserved, shifted
+from hearth.planning.retrieval.tool_index import Offered
+from hearth.planning.retrieval.voting import Ballot
+from hearth.protocols import Encoder
+from hearth.storage.database import Store
+from hearth.types import (
+    Context,
+    Demonstration,
+    Effect,
+    Offer,
+    Plan,
+    Refusal,
+    Request,
+    ToolSpec,
+)
+
+OWNERS_WORD = "owner"
+"""In the place of the planner's name: the owner taught this refusal, and no other planner is asked."""
+_LEAST_CONFIDENCE: dict[Effect, float] = {"none": 0.35, "change": 0.5, "send": 0.6}
+"""A plan less sure than this is not proposed; the more a step does, the surer it must be."""
+
+
+_LEAST_OF_SEVERAL = 0.6
+"""Several things asked for at once are not done when one of them is less sure and one changes something: on the
+development half of Q2A no such plan of 25 was right."""
+_SURE_BESIDE = 0.6
+"""A plan for what is said beside the owner's own words must be as sure as that."""
+
+
+class RecallPlanner:
+    """Plans by recall; satisfies `protocols.Planner`. Not thread-safe."""
+
+    name = "recall"
+
+    def __init__(self, encoder: Encoder, store: Store | None = None, cache: Path | None = None) -> None:
+        """Remember what `store` holds.
+
+        Args:
+            store: Where demonstrations are kept; None keeps them in memory only.
+            cache: Folder for the forms of tool texts; None makes them anew at each start.
+        """
+        self._remembered = Remembered(encoder, store)
+        self._cache = cache
+        self._offered: Offered | None = None
+        self._manners = Manners(self._remembered)
+        self._usable: tuple[int, NDArray[np.bool_]] | None = None
+        self._conventions: tuple[int, Offered, Conventions] | None = None
+        self._rarity: Mapping[str, float] | None = None
+
+    # ── Memory ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def __len__(self) -> int:
+        return len(self._remembered)
+
+    def ids(self, source: str | None = None) -> tuple[str, ...]:
+        """Ids of the demonstrations remembered, or of those from one source (`shipped`, `owner`, …)."""
+        return self._remembered.ids(source)
+
+    def add(self, demonstrations: Iterable[Demonstration]) -> None:
+        """Remember; one with a known id replaces the older one. They count from the next request on.
+
+        Raises:
+            StoreError: Nothing was remembered.
+        """
+        self._manners.forget(self._remembered.add(demonstrations))
+
+    def remove(self, *ids: str) -> None:
+        """Forget demonstrations altogether; unknown ids are passed over."""
+        self._manners.forget(self._remembered.remove(ids))
+
+    # ── Planning ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def plan(self, request: Request, context: Context, tools: Mapping[str, ToolSpec]) -> Plan | Refusal:
+        """The plan that demonstrations suggest, or why there is none."""
+        reason = why_unreadable(request.text)
+        if reason:
+            return Refusal("unreadable", reason, planner=self.name)
+        if not tools:
+            return Refusal("out_of_scope", "I can't do that: no tools are installed.", planner=self.name)
+        self._manners.forget(self._remembered.refresh())
+        known = self._meant(request, context, tools)
+        return known if known is not None else self._recalled(request, context, tools)
+
+    def _recalled(self, request: Request, context: Context, tools: Mapping[str, ToolSpec]) -> Plan | Refusal:
+        """The plan that the most alike demonstrations suggest."""
+        text = request.text
+        offered = self._offers(tools)
+        slots = find_slots(text, request.now, _without_things(context))
+        parts = clauses(text, slots)
+        manners = self._manners
+        units = [Unit(text, tokens_of(text, slots), manners)]
+        if len(parts) > 1:
+            units += [Unit(text, tokens_of(text, slots, part.start, part.end), manners) for part in parts]
+        if not units[0].tokens:
+            return Refusal("unreadable", "The request holds no words; say what you would like done.", planner=self.name)
+        forms = self._remembered.likeness.of_requests([text] * len(units), [unit.tokens for unit in units])
+        ballot = Ballot(self._remembered, offered, self._usable_rows(offered), forms)
+        again = self._again(request, forms[0], context, tools)
+        if again is not None and again.is_whole and not again.is_exchanged:
+            return self._repeated(again)
+        if forbids(text):
+            return Refusal("out_of_scope", _NOT_TO, planner=OWNERS_WORD if len(parts) < 2 else self.name)
+        proposal = Proposal(ballot, units, offered, manners, self._remembered.likeness)
+        answer = self._answered(proposal.parts(), offered)
+        if isinstance(answer, Plan) and holds_what_is_gone(answer, tools, slots, request.now):
+            answer = Refusal("out_of_scope", _UNSURE, planner=self.name)
+        answer = with_denials(answer, text) if isinstance(answer, Plan) else answer
+        return self._repeated(again) if again is not None and _bears_out(answer, again) else answer
+
+    def _again(
+        self, request: Request, form: NDArray[np.float32], context: Context, tools: Mapping[str, ToolSpec]
+    ) -> SaidAgain | None:
+        """What the owner was given for this request before; None for one about a record of the last answer."""
+        near = [] if request.record is not None else self._remembered.near(request.text, form, OWNERS, N_NEAR)
+        if not near:
+            return None
+        if self._rarity is None:
+            self._rarity = rarity_of(self._remembered.requests_beside(OWNERS))
+        return said_again(request, form, near, self._rarity, _without_things(context), tools)
+
+    def _repeated(self, again: SaidAgain) -> Plan | Refusal:
+        if again.plan.steps:
+            return replace(again.plan, planner=self.name)
+        return Refusal("out_of_scope", _CANNOT, planner=OWNERS_WORD)
+
+    def _meant(self, request: Request, context: Context, tools: Mapping[str, ToolSpec]) -> Plan | None:
+        """What the owner taught these words to stand for, with what else is asked for beside them."""
+        found = self._own_words(tools).meant(request.text, request.now)
+        if found is None or any(names_a_record(step, tools) for step in found.plan.steps):
+            return None  # the record of that day: "cancel the second one" means another today
+        steps = tuple(replace(step, text=step.text or request.text) for step in found.plan.steps)
+        plan = Plan(steps, confidence=CONFIDENCE, planner=self.name, rests_on=(found.id,))
+        for text, is_before in ((found.before, True), (found.after, False)):
+            other = self._beside(text, request, context, tools)
+            if other is not None:
+                plan = _one_after_another(other, plan) if is_before else _one_after_another(plan, other)
+        if found.is_asked and len(plan.steps) == len(steps):
+            return None  # what is asked for beside the phrase is not understood
+        try:
+            return check_plan(plan, tools)
+        except PlanError:  # its tools are not there, or no longer the same
+            return None
+
+    def _beside(self, text: str, request: Request, context: Context, tools: Mapping[str, ToolSpec]) -> Plan | None:
+        """The plan for what is said beside the owner's own words; None when nothing sure can be made of it."""
+        if not re.search(r"\w", text):
+            return None
+        answer = self._recalled(replace(request, text=text.strip(" ,;.")), context, tools)
+        is_sure = isinstance(answer, Plan) and not answer.unserved and answer.confidence >= _SURE_BESIDE
+        return answer if isinstance(answer, Plan) and is_sure else None
+
+    # ── What is derived from memory ───────────────────────────────────────────────────────────────────────
+
+    def _offers(self, tools: Mapping[str, ToolSpec]) -> Offered:
+        if self._offered is None or not self._offered.is_of(tools):
+            self._offered = Offered(self._remembered.likeness, tools, self._cache, self._remembered.fingerprint)
+            self._usable = None
+        return self._offered
+
+    def _own_words(self, tools: Mapping[str, ToolSpec]) -> Conventions:
+        offered = self._offers(tools)
+        known = self._conventions
+        if known is None or known[0] != self._remembered.n_changes or known[1] is not offered:
+            own = self._remembered.taught(OWNERS) if self._has_own() else []
+            others = self._remembered.requests_beside(OWNERS) if own else []
+            before = known[2] if known is not None and known[1] is offered else None
+            known = self._conventions = (self._remembered.n_changes, offered, Conventions(own, others, tools, before))
+        return known[2]
+
+    def _has_own(self) -> bool:
+        return any(self._remembered.ids(source) for source in OWNERS)
+
+    def _usable_rows(self, offered: Offered) -> NDArray[np.bool_]:
+        """Rows whose every tool is on offer."""
+        if self._usable is None or self._usable[0] != self._remembered.n_changes:
+            known = offered.place
+            usable = np.array([all(t in known for t in row.tools) for row in self._remembered.rows], dtype=np.bool_)
+            self._usable = (self._remembered.n_changes, usable)
+        return self._usable[1]
+
+    def _is_owners_no(self, part: Part) -> bool:
+        """Whether the owner taught that nothing is to be done about these very words."""
+        return part.is_nothing and any(self._remembered.source_of(id) == "owner" for id in part.rests_on[:1])
+
+    # ── The answer ────────────────────────────────────────────────────────────────────────────────────────
+
+    def _answered(self, parts: Sequence[Part], offered: Offered) -> Plan | Refusal:
+        """A plan of the parts that can be served; a question or a refusal when none can."""
+        served: list[bool] = []
+        for number, part in enumerate(parts):
+            served.append(_is_served(part, offered) and not rests_on_unserved(parts, [*served, True], number))
+        done = [part for part, is_done in zip(parts, served) if is_done]
+        left = [part for part, is_done in zip(parts, served) if not is_done]
+        offer = next((found for part in left if (found := _offer(part, offered))), None)
+        if not done:
+            reason = _CANNOT if all(part.is_nothing for part in parts) else _UNSURE
+            by = OWNERS_WORD if all(map(self._is_owners_no, parts)) else self.name
+            return Refusal("out_of_scope", reason, offer=offer, planner=by)
+        if len(parts) > 1 and is_shaky(done, offered.tools):
+            return Refusal("out_of_scope", _UNSURE, offer=offer, planner=self.name)
+        missing = [one for part in done for one in part.missing]
+        if missing:
+            return Refusal("needs", question_about(missing, offered.tools), _names_of(missing), planner=self.name)
+        plan = Plan(
+            joined(parts, served, offered.tools),
+            confidence=round(min(part.confidence for part in done), 4),
+            planner=self.name,
+            rests_on=tuple(dict.fromkeys(id for part in done for id in part.rests_on)),
+            unserved=tuple(part.text for part in left),
+            offer=offer,
+        )
+        try:
+            return check_plan(plan, offered.tools)
+        except PlanError:  # a remembered plan that no longer fits the tools
+            return Refusal("out_of_scope", _UNSURE, offer=offer, planner=self.name)
+
+
+def _one_after_another(first: Plan, second: Plan) -> Plan:
+    """Both plans as one, as sure as the less sure of them."""
+    steps = (*first.steps, *shifted(second.steps, len(first.steps)))
+    rests_on = tuple(dict.fromkeys((*first.rests_on, *second.rests_on)))
+    return replace(first, steps=steps, rests_on=rests_on, confidence=min(first.confidence, second.confidence))
+
+
+def _bears_out(answer: Plan | Refusal, again: SaidAgain) -> bool:
+    """Whether what was thought of for a request speaks for the plan of one like it: the same is to be done; or nothing
+    was thought of, and only values differ."""
+    if isinstance(answer, Plan):
+        is_alike = sorted(step.tool for step in answer.steps) == sorted(step.tool for step in again.plan.steps)
+        return is_alike and not again.left & words_in(answer)  # "the hall light": the plan of old has no hall
+    return again.is_whole and answer.planner != OWNERS_WORD and answer.kind != "needs"
+
+
+def _without_things(context: Context) -> Context:
+    """Rooms and devices stay the words they were said in: "the lights in the kitchen" is one thing, as it was shown."""
+    return replace(context, entities=tuple(e for e in context.entities if e.kind not in ("room", "device")))
+
+
+def _is_served(part: Part, offered: Offered) -> bool:
+    if part.is_nothing:
+        return False
+    return part.confidence >= max(_LEAST_CONFIDENCE[offered.tools[step.tool].effect] for step in part.steps)
+
+
+def is_shaky(parts: Sequence[Part], tools: Mapping[str, ToolSpec]) -> bool:
+    """Whether one of several things asked for is not sure enough for a plan that changes something: where one part of a
+    long request is misread, the others mostly are, too."""
+    changes = any(tools[step.tool].effect != "none" for part in parts for step in part.steps)
+    return changes and min(part.confidence for part in parts) < _LEAST_OF_SEVERAL
+
+
+_HARMLESS = frozenset({"add", "set", "remember", "draft", "write"})
+"""First words of tools that only add something: what may be offered instead of what was asked."""
+_FALLBACK = "add_reminder"
+_ABILITIES = "list_abilities"
+_CANNOT = "I can't do that yet."
+_NOT_TO = "You asked me not to, so I did nothing. If something else is to be done, say it by itself."
+_UNSURE = "I'm not sure what you mean, so I did nothing."
+
+
+def _names_of(missing: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(f"{tool}.{name}" for tool, name in missing))
+
+
+def _offer(part: Part, offered: Offered) -> Offer | None:
+    """The nearest thing that can be done, in words to the owner."""
+    spec = offered.tools.get(part.nearest)
+    if spec is None and _ABILITIES in offered.tools:
+        return Offer(_ABILITIES, "Ask “what can you do?” to see what I can.")
+    if spec is None or (spec.effect != "none" and spec.name.partition("_")[0] not in _HARMLESS):
+        spec = offered.tools.get(_FALLBACK)  # never offer to delete, move or send something instead
+    if spec is None or not spec.description:
+        return None
+    said = re.split(r"[.,;:](?:\s|$)", spec.description)[0]
+    said = re.sub(
+        r"\bthe owner's\b", "your", re.sub(r"\bthe owner( is\b)?(?!')", lambda m: "you are" if m[1] else "you", said)
+    )
+    return Offer(spec.name, f"The nearest thing I can do: {said[0].lower() + said[1:]}.")

@@ -1,0 +1,299 @@
+"""Which remembered way of acting fits a request: the nearest demonstrations vote.
+
+Each neighbour votes for its own steps, and for every tool whose name shares a word with one it was asked for
+(`delete_note` speaks for `delete_mail` and for `find_notes`), so that a request can be understood although nobody
+showed this very combination. Tool texts and examples count beside the votes: a tool added today can be chosen today.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hearth.formats.plan_validation import canonical, fits
+from hearth.planning.arguments.alignment import LessonStep, Result, Several, Source
+from hearth.planning.retrieval.episodic_index import NOTHING, Remembered
+from hearth.planning.retrieval.tool_index import Offered
+from hearth.types import TYPE_NAMES, Parameter, ToolSpec
+
+N_NEIGHBOURS = 25
+N_CANDIDATES = 8
+_SHARPNESS = 8.0
+"""Power of a likeness in its vote: near neighbours count far more than far ones."""
+_W_TEXT = 0.6
+"""Weight of a tool's own words beside the votes."""
+_SAME = 0.9
+"""A likeness from which on a demonstration votes whatever its number of clauses."""
+
+Skeleton = tuple[tuple[str, bool, tuple[tuple[str, tuple[object, ...]], ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Steps to try, with what speaks for them."""
+
+    steps: tuple[LessonStep, ...]
+    """Empty: refuse."""
+    likeness: float
+    """To the nearest demonstration, example or tool text it rests on."""
+    rests_on: tuple[str, ...] = ()
+    form: NDArray[np.float32] | None = None
+    """Of that demonstration or tool."""
+    words: tuple[str, ...] = ()
+    """How that demonstration reads."""
+    votes: float = 0.0
+    """Share of the neighbours that did just this."""
+    kin: float = 0.0
+    """Share of the neighbours whose tools share words with these."""
+    text: float = 0.0
+    """Likeness to what the tools say of themselves."""
+    leaning: float = 0.0
+    """How much the rule over all demonstrations means these tools."""
+
+    @property
+    def leaves(self) -> tuple[str, ...]:
+        """The tools whose results no other step uses: what is asked for."""
+        used = {s.step for step in self.steps for s in results_of(step)}
+        return tuple(step.tool for index, step in enumerate(self.steps) if index not in used)
+
+
+def results_of(step: LessonStep) -> Iterable[Result]:
+    for source in step.sources.values():
+        for item in source.items if isinstance(source, Several) else (source,):
+            if isinstance(item, Result):
+                yield item
+
+
+def skeleton(steps: Sequence[LessonStep]) -> Skeleton:
+    """What two plans have in common when only their values differ."""
+    return tuple(
+        (
+            step.tool,
+            step.is_many,
+            tuple(sorted((name, _links(source)) for name, source in step.sources.items() if _links(source))),
+        )
+        for step in steps
+    )
+
+
+def _links(source: Source) -> tuple[object, ...]:
+    items = source.items if isinstance(source, Several) else (source,)
+    return tuple((i.step, *(p for p in i.path if not p.isdigit()), i.tool) for i in items if isinstance(i, Result))
+
+
+class Ballot:
+    """The likenesses of one request (and its clauses) to everything that can vote."""
+
+    def __init__(self, remembered: Remembered, offered: Offered, usable: NDArray[np.bool_], forms: NDArray[np.float32]):
+        self._remembered = remembered
+        self._offered = offered
+        self._usable = usable
+        self._demonstrations = remembered.likenesses(forms)
+        self._examples = offered.example_forms @ forms.T
+        self._texts = offered.forms @ forms.T
+        self._leanings = remembered.leaning().of(forms)
+
+    def candidates(self, unit: int, words: tuple[str, ...], *, is_long: bool, may_refer: bool) -> list[Candidate]:
+        """The best ways to serve one unit, best first; one of them may be to refuse.
+
+        Args:
+            unit: Row of the forms.
+            words: How the unit reads.
+            is_long: It is a whole request of several clauses: only such requests vote.
+            may_refer: Results of earlier clauses may be used.
+        """
+        rows = self._remembered.rows
+        likeness = np.where(self._usable, self._demonstrations[:, unit], -1.0)
+        if not may_refer:
+            likeness = np.where(self._remembered.refers, -1.0, likeness)
+        likeness = np.where((self._remembered.is_long == is_long) | (likeness > _SAME), likeness, -1.0)
+        near = _largest(likeness, N_NEIGHBOURS)
+        examples = self._examples[:, unit]
+        near_examples = _largest(np.where(examples > _SAME, examples, -1.0) if is_long else examples, N_NEIGHBOURS)
+        voters = sorted(
+            [(float(likeness[i]), i, -1) for i in near]
+            + [(float(self._examples[i, unit]), -1, i) for i in near_examples],
+            key=lambda v: (-v[0], v[1], v[2]),
+        )[:N_NEIGHBOURS]
+        weights = np.array([max(0.0, v[0]) ** _SHARPNESS for v in voters])
+        weights = weights / weights.sum() if weights.sum() > 0 else weights
+        self._remembered.fetch(rows[i].id for _, i, _ in voters if i >= 0)
+        same = [row for row in self._remembered.that_read(words) if likeness[row] > 0][:3]
+        return self._tallied(unit, is_long, same, voters, weights.tolist(), likeness)
+
+    def _tallied(
+        self,
+        unit: int,
+        is_long: bool,
+        same: Sequence[int],
+        voters: Sequence[tuple[float, int, int]],
+        weights: Sequence[float],
+        likeness: NDArray[np.float32],
+    ) -> list[Candidate]:
+        own: dict[Skeleton, float] = {}
+        candidate: Candidate | None
+        best: dict[Skeleton, Candidate] = {}
+        for row in same:
+            candidate = self._of_row(row, 1.0)
+            if self._remembered.is_owners(row):  # the owner's word on these very words ends the vote
+                return [replace(candidate, votes=1.0, kin=1.0, text=1.0, leaning=2.0)]
+            best.setdefault(skeleton(candidate.steps), candidate)
+        for_word: dict[str, float] = {}
+        for (value, row, example), weight in zip(voters, weights):
+            if row >= 0:
+                candidate = self._of_row(row, value)
+            else:
+                tool = self._offered.example_tools[example]
+                candidate = self._best_of(tool, likeness) or self._of_tool(tool, value)
+                if candidate is None:
+                    continue
+                candidate = replace(candidate, likeness=value)
+            key = skeleton(candidate.steps)
+            own[key] = own.get(key, 0.0) + weight
+            best[key] = _merged(best.get(key), candidate)
+            for word in self._words(candidate.leaves):
+                for_word[word] = for_word.get(word, 0.0) + weight
+        for tool in [] if is_long else self._likely_tools(unit, for_word):
+            extra = self._best_of(tool, likeness) or self._of_tool(tool, float(self._texts[self._place(tool), unit]))
+            if extra is not None:
+                best.setdefault(skeleton(extra.steps), extra)
+        found = []
+        for key, candidate in best.items():
+            leaves = candidate.leaves
+            words = self._words(leaves)
+            texts = [float(self._texts[self._place(tool), unit]) for tool in leaves]
+            found.append(
+                replace(
+                    candidate,
+                    votes=own.get(key, 0.0),
+                    kin=sum(for_word.get(w, 0.0) for w in words) / len(words),
+                    text=sum(texts) / len(texts) if texts else 0.0,
+                    leaning=self._leaning(unit, leaves),
+                )
+            )
+        found.sort(key=lambda c: (-(c.votes + c.kin + _W_TEXT * c.text + c.leaning), c.rests_on, c.leaves))
+        alike = {self._remembered.rows[row].id for row in same}
+        return [c for rank, c in enumerate(found) if rank < N_CANDIDATES or alike & set(c.rests_on)]
+
+    def nearest_tool(self, unit: int, least: float) -> str:
+        """The tool whose own words are nearest; empty when none is as like as `least`."""
+        nearest = int(np.argmax(self._texts[:, unit]))
+        return self._offered.names[nearest] if self._texts[nearest, unit] >= least else ""
+
+    def _leaning(self, unit: int, leaves: Sequence[str]) -> float:
+        """How much the rule over all demonstrations means these tools."""
+        meant = self._leanings[unit]
+        words = self._words(leaves)
+        tools = leaves or (NOTHING,)
+        return sum(meant.get(f"word:{w}", 0.0) for w in words) / len(words) + sum(
+            meant.get(tool, 0.0) for tool in tools
+        ) / len(tools)
+
+    # ── Parts ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _words(self, tools: Sequence[str]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(w for tool in tools for w in self._offered.words[tool])) or (NOTHING,)
+
+    def _place(self, tool: str) -> int:
+        return self._offered.place[tool]
+
+    def _of_row(self, row: int, likeness: float) -> Candidate:
+        lesson = self._remembered.lesson(self._remembered.rows[row])
+        return Candidate(lesson.steps, likeness, (lesson.demonstration,), self._remembered.form(row), lesson.words)
+
+    def _of_tool(self, tool: str, likeness: float) -> Candidate | None:
+        steps = steps_for(tool, self._offered.tools)
+        return Candidate(steps, likeness, (f"tool:{tool}",), self._offered.forms[self._place(tool)]) if steps else None
+
+    def _best_of(self, tool: str, likeness: NDArray[np.float32]) -> Candidate | None:
+        """The most alike demonstration that asked for `tool` alone."""
+        rows = [
+            r
+            for r in self._remembered.with_leaf(tool)
+            if likeness[r] > 0 and self._remembered.rows[r].leaves == (tool,)
+        ]
+        if not rows:
+            return None
+        row = max(rows, key=lambda r: (float(likeness[r]), -r))
+        return self._of_row(row, float(likeness[row]))
+
+    def _likely_tools(self, unit: int, for_word: Mapping[str, float]) -> list[str]:
+        """Tools that the words of the votes and the tools' own texts point to."""
+        texts = self._texts[:, unit]
+        near = {self._offered.names[i] for i in _largest(texts, 5)}
+        for word in for_word:
+            near.update(self._offered.with_word.get(word, ())[:50])
+        ranked = sorted(
+            near,
+            key=lambda tool: (
+                -(
+                    sum(for_word.get(w, 0.0) for w in self._offered.words[tool]) / len(self._offered.words[tool])
+                    + _W_TEXT * float(texts[self._place(tool)])
+                ),
+                tool,
+            ),
+        )
+        return ranked[:5]
+
+
+def _largest(values: NDArray[np.float32], n: int) -> list[int]:
+    """Places of the largest positive values, largest first."""
+    if not len(values):
+        return []
+    places = np.argpartition(-values, min(n, len(values) - 1))[:n] if len(values) > n else np.arange(len(values))
+    return [int(i) for i in sorted(places, key=lambda i: (-values[i], i)) if values[i] > 0]
+
+
+def _merged(older: Candidate | None, newer: Candidate) -> Candidate:
+    if older is None:
+        return newer
+    rests_on = tuple(dict.fromkeys((*older.rests_on, *newer.rests_on)))[:5]
+    return replace(older, rests_on=rests_on)
+
+
+# ── Plans nobody showed ───────────────────────────────────────────────────────────────────────────────────
+
+
+def steps_for(tool: str, tools: Mapping[str, ToolSpec]) -> tuple[LessonStep, ...]:
+    """`tool` alone, after the look-ups its ids need (`delete_note` needs `find_notes`); empty when none fits."""
+    spec = tools[tool]
+    before: list[LessonStep] = []
+    sources: dict[str, Source] = {}
+    for parameter in spec.parameters:
+        if not parameter.is_required or not is_id(parameter):
+            continue
+        found = producer_of(parameter, spec, tools)
+        if found is None:
+            return ()
+        sources[parameter.name] = Result(len(before), (found[1],) if found[1] else (), found[0].name)
+        before.append(LessonStep(found[0].name, {}))
+    return (*before, LessonStep(tool, sources))
+
+
+def is_id(parameter: Parameter) -> bool:
+    """Whether only another tool's result can give the value."""
+    kind = canonical(parameter.type)
+    return (kind[5:-1] if kind.startswith("list[") else kind) not in TYPE_NAMES
+
+
+def producer_of(parameter: Parameter, user: ToolSpec, tools: Mapping[str, ToolSpec]) -> tuple[ToolSpec, str] | None:
+    """The look-up that gives what `parameter` takes, and the field that holds it."""
+    wanted = canonical(parameter.type)
+    wanted = wanted[5:-1] if wanted.startswith("list[") else wanted
+    found: list[tuple[tuple[bool, bool, bool, str], ToolSpec, str]] = []
+    for spec in tools.values():
+        if spec.effect != "none" or spec.name == user.name or any(p.is_required and is_id(p) for p in spec.parameters):
+            continue
+        field = next((name for name, kind in spec.fields.items() if canonical(kind) == wanted), None)
+        if field is None and not (canonical(spec.returns) == wanted and fits(spec.returns, parameter.type)):
+            continue
+        is_search = spec.name.startswith(("find", "search", "list", "get", "look"))
+        rank = (spec.domain != user.domain, not is_search, not canonical(spec.returns).startswith("list["), spec.name)
+        found.append((rank, spec, field or ""))
+    if not found:
+        return None
+    _, spec, field = min(found, key=lambda f: f[0])
+    return spec, field

@@ -1,1 +1,0 @@
-"""Home things on a message broker: two ways of speaking (`homeassistant`, `twins`), one connection (`broker`)."""

@@ -1,0 +1,547 @@
+"""One SQLite file holds everything the agent keeps; a committed transaction survives a crash and a power cut.
+
+`Store` opens the file (WAL, `synchronous=FULL`), brings its schema up to date in numbered migrations, and turns
+SQLite's faults into `StoreError`s that say what to do. `Store.salvage` rescues what is readable of a damaged file.
+`HomeLock` keeps a second agent away from the same home.
+
+Not covered: a disk that acknowledges writes it has not done, network file systems (WAL needs shared memory), and
+programs that write the file without SQLite.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import fcntl
+import filecmp
+import heapq
+import os
+import shutil
+import sqlite3
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from hearth.atomic_files import sync_folder
+from hearth.errors import (
+    HomeBusyError,
+    StoreCorruptError,
+    StoreError,
+    StoreFullError,
+    StoreLockedError,
+    StoreVersionError,
+)
+from hearth.storage.migrations import APPLICATION_ID, MIGRATIONS, migrate
+
+_TABLES = (
+    *("meta", "episode", "step", "large_value", "journal", "demonstration", "event", "disclosure"),
+    *("set_aside", "version", "version_change", "skill", "agreement", "teacher_use", "looked_at"),
+    *("consent", "record_origin", "fact", "fact_event", "event_vector", "blob", "blob_use", "summary", "summary_line"),
+    *("person", "person_face", "activity_example", "camera", "recording", "recording_chunk", "sighting"),
+    *("sighting_part", "sighting_activity", "sighting_face", "sighting_thumbnail"),
+    *("listened_chunk", "utterance", "sound_event"),
+    *("edge_link", "edge_taken", "outbox", "outbox_pace", "outbox_dropped", "cloud_answer", "statistics_given"),
+)
+_N_MAX_PROBES = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class SalvagedTable:
+    n_rows: int
+    is_complete: bool
+    """False when part of the table could not be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class SalvageReport:
+    """What `Store.salvage` could rescue."""
+
+    path: Path
+    backup: Path
+    """The damaged file as it was found; `-wal` and `-shm` lie beside it."""
+    tables: Mapping[str, SalvagedTable]
+
+    @property
+    def is_complete(self) -> bool:
+        return all(table.is_complete for table in self.tables.values())
+
+
+class Store:
+    """The home's database: one connection, shared by all threads of the process."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection, was_unclean: bool) -> None:
+        self.path = path
+        self.was_unclean = was_unclean
+        """True when the process that had it open before did not close it (crash, power cut)."""
+        self._connection = connection
+        self._lock = threading.RLock()
+
+    @classmethod
+    def open(cls, path: Path, *, busy_timeout_s: float = 5.0) -> Store:
+        """Open the database, making it or bringing it up to date as needed.
+
+        After an unclean end the whole file is read and checked; otherwise only header, size and schema.
+
+        Raises:
+            StoreCorruptError: Damaged or no database; a copy was made first, the file itself is untouched.
+            StoreLockedError: Another process holds it.
+            StoreFullError: No space to make or migrate it; it is as before.
+            StoreVersionError: Written by a newer Hearth.
+            StoreError: Not a file that can be opened, or another program's database.
+        """
+        was_unclean = _was_unclean(path)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            if not path.exists():
+                path.touch(mode=0o600)
+            connection = sqlite3.connect(path, timeout=busy_timeout_s, isolation_level=None, check_same_thread=False)
+        except OSError as error:
+            raise StoreError(
+                f"cannot open the database {str(path)!r}: {error.strerror}; check the folder's permissions"
+            ) from None
+        except sqlite3.Error as error:
+            _raise(error, path)
+        store = cls(path, connection, was_unclean)
+        try:
+            store._prepare()
+        except sqlite3.Error as error:
+            connection.close()
+            _raise(error, path)
+        except StoreError:
+            connection.close()
+            raise
+        return store
+
+    def close(self) -> None:
+        """Write everything into the one file and let go of it. Closing twice does no harm."""
+        with self._lock:
+            self._connection.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @contextlib.contextmanager
+    def transaction(self, *, is_synced: bool = True) -> Iterator[sqlite3.Cursor]:
+        """All or nothing: commit (on disk when the block is left) or, on any exception, roll back.
+
+        Args:
+            is_synced: False leaves it to the next synced commit to force this one to the disk: it outlives this
+                process, but perhaps not a power cut. For what is worthless without that next commit.
+        Raises:
+            StoreFullError, StoreLockedError, StoreCorruptError: Nothing of the block was written.
+            StoreError: A transaction within a transaction, or the store is closed.
+        """
+        with self._lock:
+            try:
+                if self._connection.in_transaction:
+                    raise StoreError("a transaction was begun within a transaction; hand the cursor on instead")
+                if not is_synced:
+                    self._connection.execute("PRAGMA synchronous=NORMAL")
+                try:
+                    cursor = self._connection.execute("BEGIN IMMEDIATE")
+                    try:
+                        yield cursor
+                        self._connection.execute("COMMIT")
+                    except BaseException:
+                        if self._connection.in_transaction:
+                            self._connection.execute("ROLLBACK")
+                        raise
+                    finally:
+                        cursor.close()  # an open cursor would keep the file open behind `close`
+                finally:
+                    if not is_synced:
+                        self._connection.execute("PRAGMA synchronous=FULL")
+            except sqlite3.Error as error:
+                _raise(error, self.path)
+
+    def query(self, sql: str, parameters: Sequence[object] | Mapping[str, object] = ()) -> list[sqlite3.Row]:
+        """Rows of a SELECT; inside a transaction of the same thread they show its changes.
+
+        Raises:
+            StoreError: As for `transaction`.
+        """
+        with self._lock:
+            try:
+                return self._connection.execute(sql, parameters).fetchall()
+            except sqlite3.Error as error:
+                _raise(error, self.path)
+
+    def erase_traces(self) -> None:
+        """After a deletion: empty the write-ahead log, where old pages linger. SQLite zeroes the pages themselves."""
+        with self._lock:
+            try:
+                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            except sqlite3.Error as error:
+                _raise(error, self.path)
+
+    def rewrite(self) -> None:
+        """Write the whole file anew, so that free space within its pages holds nothing either; takes a second per
+        100 MB and as much space. Raises: StoreFullError, StoreLockedError: the file is as before."""
+        with self._lock:
+            try:
+                self._connection.execute("VACUUM")
+                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            except sqlite3.Error as error:
+                _raise(error, self.path)
+
+    def _prepare(self) -> None:
+        connection = self._connection
+        connection.row_factory = sqlite3.Row
+        connection.execute("PRAGMA foreign_keys=ON")
+        connection.execute("PRAGMA secure_delete=ON")
+        connection.execute("BEGIN")  # one view of the three, while another process may be making the file
+        n_tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        application = connection.execute("PRAGMA application_id").fetchone()[0]
+        connection.execute("COMMIT")
+        if application != APPLICATION_ID and (application or version or n_tables):
+            raise StoreError(
+                f"{str(self.path)!r} is the database of another program; move it away or choose another home"
+            )
+        if version > len(MIGRATIONS):
+            raise StoreVersionError(
+                f"{str(self.path)!r} has schema {version}, this Hearth knows up to {len(MIGRATIONS)}; "
+                "it was written by a newer Hearth: upgrade with `pip install --upgrade hearth-agent`"
+            )
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=FULL")
+        connection.execute("PRAGMA journal_size_limit=16777216")
+        if self.was_unclean:  # a cut-off file is noticed by its size, damage inside only by reading it all
+            verdict = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+            if verdict != "ok":
+                raise sqlite3.DatabaseError(f"database disk image is malformed: {verdict}")
+        if version < len(MIGRATIONS):
+            migrate(connection)
+        if self.was_unclean:
+            connection.execute("INSERT OR REPLACE INTO meta VALUES ('unclean', ?)", (_timestamp(),))
+
+    @staticmethod
+    def salvage(path: Path) -> SalvageReport:
+        """Rebuild a damaged database from what can be read; the damaged one is kept beside it, untouched.
+
+        Damaged stretches are narrowed down by row number from both ends and by bisection, so that only rows on
+        unreadable pages are lost. A destroyed file header is rebuilt.
+
+        Returns:
+            Rows recovered per table, and where the damaged file is.
+        Raises:
+            StoreCorruptError: Not even the list of tables is readable; nothing was changed.
+            StoreLockedError: A process holds the database; nothing was changed.
+            StoreFullError: No space for the copy; nothing was changed.
+        """
+        if not path.exists():
+            raise StoreError(f"there is no database {str(path)!r} to salvage")
+        holder = _holder(path)
+        if holder:
+            raise StoreLockedError(f"cannot salvage {str(path)!r} while {holder} has it open; end that first")
+        backup = _set_aside(path)
+        work = path.with_name(f"{path.name}.salvage-work")
+        fresh = path.with_name(f"{path.name}.salvage-new")
+        try:
+            for rest in (work, fresh):
+                _remove(rest)
+            _copy(backup, work)
+            _rebuild_header(work)
+            with contextlib.closing(_open_damaged(work, backup)) as source, Store.open(fresh) as target:
+                tables = {name: _salvage_table(source, target, name) for name in _TABLES}
+            for suffix in ("-wal", "-shm"):
+                path.with_name(path.name + suffix).unlink(missing_ok=True)
+            fresh.replace(path)
+            sync_folder(path.parent)
+        except OSError as error:
+            raise StoreFullError(f"cannot salvage {str(path)!r}: {error.strerror}; nothing was changed") from None
+        finally:
+            for rest in (work, fresh):
+                _remove(rest)
+        return SalvageReport(path, backup, tables)
+
+
+# ── Faults ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _raise(error: sqlite3.Error, path: Path) -> NoReturn:
+    """Say in the owner's words what SQLite reports. Raises: StoreError or a subclass, always."""
+    code = getattr(error, "sqlite_errorcode", 0) or 0
+    name = getattr(error, "sqlite_errorname", "") or ""
+    where = repr(str(path))
+    if code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or (not code and "malformed" in str(error)):
+        kept = _set_aside(path)
+        raise StoreCorruptError(
+            f"the database {where} is damaged ({error}); a copy is in {str(kept)!r}; "
+            "run `hearth doctor --repair` to rescue what is readable into a new one"
+        ) from None
+    if code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        holder = _holder(path) or "another process"
+        raise StoreLockedError(
+            f"the database {where} is locked by {holder}; nothing was written; wait until it ends, or end it"
+        ) from None
+    if code & 0xFF == sqlite3.SQLITE_FULL or (code & 0xFF == sqlite3.SQLITE_IOERR and _is_disk_full(path)):
+        raise StoreFullError(
+            f"no space left for the database {where}; nothing was half-written; make room and try again"
+        ) from None
+    if isinstance(error, sqlite3.ProgrammingError | sqlite3.IntegrityError) or code == sqlite3.SQLITE_ERROR:
+        raise StoreError(f"the database {where} refused a statement: {error}") from error
+    raise StoreError(
+        f"the database {where} cannot be used: {error}{f' ({name})' if name else ''}; "
+        "check that the folder exists, can be written and is on a local disk"
+    ) from error
+
+
+def _is_disk_full(path: Path) -> bool:
+    space = os.statvfs(path.parent)
+    return space.f_bavail * space.f_frsize < 1 << 16
+
+
+def _wal_size_bytes(path: Path) -> int:
+    try:
+        return path.with_name(path.name + "-wal").stat().st_size
+    except OSError:
+        return 0
+
+
+def _was_unclean(path: Path) -> bool:
+    """A write-ahead log that nobody has open was left by a crash: SQLite deletes it on a clean close."""
+    return _wal_size_bytes(path) > 0 and not _holder(path)
+
+
+def _holder(path: Path) -> str:
+    """Who has the database open, e.g. `process 4711 ('hearth chat')`, from the kernel's table of locks; or empty."""
+    inodes = set()
+    for suffix in ("", "-shm"):
+        with contextlib.suppress(OSError):
+            inodes.add(str(path.with_name(path.name + suffix).stat().st_ino))
+    try:
+        rows = [line.split() for line in Path("/proc/locks").read_text().splitlines()]
+    except OSError:
+        return ""
+    # "1: POSIX  ADVISORY  WRITE 4711 fd:00:1234567 120 120"; who waits has "->" in the second place
+    held = [
+        (int(row[4]) == os.getpid(), row[3] != "WRITE", int(row[4]))
+        for row in rows
+        if len(row) >= 6 and row[1] == "POSIX" and row[5].rpartition(":")[2] in inodes
+    ]
+    if not held:
+        return ""
+    *_, pid = min(held)  # another process before this one, a writer before a reader
+    return f"process {pid} ({_command(pid)!r})"
+
+
+def _command(pid: int) -> str:
+    try:
+        raw = Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return "unknown command"
+    return raw.replace(b"\0", b" ").decode(errors="replace").strip()[:200] or "unknown command"
+
+
+def _timestamp() -> str:
+    return dt.datetime.now(dt.UTC).strftime("%Y%m%dT%H%M%S")
+
+
+# ── Copies and salvage ────────────────────────────────────────────────────────────────────────────────────
+
+
+def _set_aside(path: Path) -> Path:
+    """Copy database, log and index beside themselves, once per state of damage. Raises: StoreFullError."""
+    for kept in sorted(path.parent.glob(f"{path.name}.damaged-*"), reverse=True):
+        if not kept.name.endswith(("-wal", "-shm")) and _is_same(path, kept):
+            return kept
+    stem = f"{path.name}.damaged-{_timestamp()}"
+    target = path.with_name(stem)
+    number = 1
+    while target.exists():
+        number += 1
+        target = path.with_name(f"{stem}.{number}")
+    try:
+        _copy(path, target)
+    except OSError as error:
+        _remove(target)
+        raise StoreFullError(
+            f"the database {str(path)!r} is damaged and could not be copied aside: {error.strerror}; "
+            "nothing was changed; make room, then run `hearth doctor --repair`"
+        ) from None
+    return target
+
+
+def _is_same(path: Path, kept: Path) -> bool:
+    for suffix in ("", "-wal"):
+        files = [p.with_name(p.name + suffix) for p in (path, kept)]
+        if files[0].exists() != files[1].exists() or (
+            files[0].exists() and not filecmp.cmp(files[0], files[1], shallow=False)
+        ):
+            return False
+    return True
+
+
+def _copy(source: Path, target: Path) -> None:
+    for suffix in ("", "-wal", "-shm"):
+        file = source.with_name(source.name + suffix)
+        if file.exists():
+            shutil.copy2(file, target.with_name(target.name + suffix))
+    sync_folder(target.parent)
+
+
+def _remove(path: Path) -> None:
+    for suffix in ("", "-wal", "-shm"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+
+
+def _rebuild_header(path: Path) -> None:
+    """Give a file whose first 100 bytes are destroyed those of an empty store; the pages behind are left alone."""
+    with path.open("r+b") as file:
+        if file.read(16) == b"SQLite format 3\0":
+            return
+        with contextlib.closing(sqlite3.connect(":memory:")) as connection:
+            migrate(connection)
+            header = bytearray(connection.serialize()[:100])
+        n_pages = path.stat().st_size // 4096
+        header[18:20] = b"\2\2"  # WAL
+        header[28:32] = n_pages.to_bytes(4, "big")
+        header[32:40] = bytes(8)  # no list of free pages
+        header[92:96] = header[24:28]  # the page count counts
+        file.seek(0)
+        file.write(header)
+
+
+def _open_damaged(work: Path, backup: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(work, isolation_level=None)
+    try:
+        connection.execute("PRAGMA cell_size_check=ON")
+        connection.execute("SELECT name, sql FROM sqlite_schema").fetchall()
+    except sqlite3.Error as error:
+        connection.close()
+        raise StoreCorruptError(
+            f"not even the list of tables can be read ({error}); the damaged file is kept in {str(backup)!r}; "
+            "restore a backup, or move it away and start with an empty home"
+        ) from None
+    return connection
+
+
+def _salvage_table(source: sqlite3.Connection, target: Store, table: str) -> SalvagedTable:
+    columns = [row["name"] for row in target.query(f"PRAGMA table_info({table})")]
+    try:
+        known = {row[1] for row in source.execute(f"PRAGMA table_info({table})")}
+    except sqlite3.Error:
+        known = set()
+    shared = [name for name in columns if name in known]
+    if not shared:
+        exists = source.execute("SELECT 1 FROM sqlite_schema WHERE name=?", (table,)).fetchone()
+        return SalvagedTable(0, not exists)
+    insert = f"INSERT INTO {table} ({', '.join(shared)}) VALUES ({', '.join('?' * len(shared))})"  # noqa: S608
+    rows, is_complete = _readable_rows(source, table, shared)
+    n_rows = 0
+    with target.transaction() as cursor:
+        for number in sorted(rows):
+            try:
+                cursor.execute(insert, rows[number])
+                n_rows += 1
+            except sqlite3.IntegrityError:  # a row read from a damaged page may be no row at all
+                is_complete = False
+    return SalvagedTable(n_rows, is_complete)
+
+
+def _readable_rows(
+    source: sqlite3.Connection, table: str, columns: Sequence[str]
+) -> tuple[dict[int, tuple[object, ...]], bool]:
+    """Rows by row number: from both ends up to the damage, then probing the largest unread stretch in its middle."""
+    rows: dict[int, tuple[object, ...]] = {}
+    select = f"SELECT rowid, {', '.join(columns)} FROM {table} NOT INDEXED WHERE rowid"  # noqa: S608
+
+    def read(condition: str, bounds: tuple[int, int]) -> int | None:
+        """Keep rows until one cannot be read; the last good row number, or None when all were read."""
+        last = bounds[0] if "DESC" not in condition else bounds[1] + 1
+        try:
+            for row in source.execute(f"{select} BETWEEN ? AND ? ORDER BY rowid {condition}", bounds):
+                last = row[0]
+                rows[last] = tuple(row[1:])
+        except (sqlite3.Error, OverflowError):
+            return last
+        return None
+
+    low = read("ASC", (0, (1 << 63) - 1))
+    if low is None:
+        return rows, True
+    high = read("DESC", (low + 1, (1 << 63) - 2))
+    if high is None:
+        return rows, False
+    # Behind a damaged last page the highest row number is unknown; look a fair way beyond the last one seen.
+    gaps: list[tuple[int, int, int]] = []
+
+    def unread(start: int, end: int) -> None:
+        if start <= end:
+            heapq.heappush(gaps, (start - end, start, end))
+
+    unread(low + 1, min(high - 1, max(rows, default=1) * 4 + (1 << 20)))
+    for _ in range(_N_MAX_PROBES):
+        if not gaps:
+            break
+        _, start, end = heapq.heappop(gaps)
+        middle = (start + end) // 2
+        after = read("ASC", (middle, end))
+        if after is not None:
+            unread(max(after, middle) + 1, end)
+        before = read("DESC", (start, middle - 1)) if middle > start else None
+        if before is not None:
+            unread(start, min(before, middle) - 1)
+    return rows, False
+
+
+# ── One agent per home ────────────────────────────────────────────────────────────────────────────────────
+
+
+class HomeLock:
+    """Held by the one agent that runs on a home; the kernel lets go of it when the process ends, however it ends."""
+
+    def __init__(self, home: Path) -> None:
+        self.path = home / "hearth.lock"
+        self._handle = -1
+
+    def acquire(self) -> HomeLock:
+        """Take the lock without waiting.
+
+        Raises:
+            HomeBusyError: Another agent has it; names its process and what to do.
+            StoreError: The home cannot be made or written.
+        """
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise StoreError(
+                f"cannot use {str(self.path.parent)!r} as a home: {error.strerror}; check its permissions, "
+                "or choose another home with --home"
+            ) from None
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            pid, _, command = os.pread(handle, 4096, 0).decode(errors="replace").partition("\n")
+            os.close(handle)
+            raise HomeBusyError(
+                f"another Hearth already runs on {str(self.path.parent)!r}: process {pid or 'unknown'} "
+                f"({command.strip() or 'unknown command'!r}); wait until it ends, end it with `kill {pid or 'PID'}`, "
+                "or choose another home with --home"
+            ) from None
+        self._handle = handle
+        with contextlib.suppress(OSError):  # on a full disk the lock holds, it only cannot say whose it is
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, f"{os.getpid()}\n{' '.join(sys.argv)[:2000]}\n".encode(errors="replace"), 0)
+        return self
+
+    def release(self) -> None:
+        """Let go; the file stays, empty, as removing it would let two agents lock two files of one name."""
+        if self._handle >= 0:
+            os.ftruncate(self._handle, 0)
+            os.close(self._handle)
+            self._handle = -1
+
+    def __enter__(self) -> HomeLock:
+        return self.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self.release()

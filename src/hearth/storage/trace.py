@@ -1,0 +1,531 @@
+"""Every request with its plan, calls, results and answer, written down before and after each step.
+
+What `steps` returned from is on disk. An episode read back equals the one that was finished; one that was cut off is
+found by `unfinished` with all that resuming needs. Nothing here grows faster than the steps that were run: a result is
+stored once, also when several steps have the same large one.
+
+Not covered: results of steps whose plan was never recorded, and encryption (the file is as private as its folder).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import functools
+import hashlib
+import json
+import re
+import sqlite3
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from hearth.errors import NotFound, StoreError
+from hearth.formats.plan_json import plan_from_json, plan_to_json
+from hearth.storage.database import Store
+from hearth.types import (
+    PUBLIC,
+    Answer,
+    Asked,
+    Disclosure,
+    Effect,
+    Episode,
+    Evidence,
+    Label,
+    Offer,
+    Plain,
+    Plan,
+    Refusal,
+    Request,
+    Ruling,
+    StepResult,
+)
+
+N_LARGE_VALUE_BYTES = 65_536
+"""A result whose JSON is longer is kept apart and once."""
+N_MAX_STEPS = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class StartedStep:
+    """A call that is about to be made."""
+
+    step: int
+    tool: str
+    key: str
+    arguments: Mapping[str, Plain]
+    """With every reference bound, as plain data."""
+    at: dt.datetime
+    """`CallContext.now` of the call; a resumed attempt gets the same."""
+    effect: Effect
+    ruling: Ruling | None = None
+    """The policy's word on this step; None in records from before it was kept."""
+    labels: Mapping[str, Label] = field(default_factory=dict)
+    """Where the value of each argument came from."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallRecord:
+    """One step as it was run: how it began and, unless it was cut off, what became of it."""
+
+    started: StartedStep | None
+    """None for a step that was never called (denied, skipped)."""
+    result: StepResult | None
+    is_undone: bool = False
+    """True when the owner took it back."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnfinishedEpisode:
+    """A request that was cut off."""
+
+    id: str
+    request: Request
+    plan: Plan | None
+    """None when it was cut off before or while planning."""
+    refusal: Refusal | None
+    ruling: Ruling | None
+    planning_ms: float
+    results: tuple[StepResult, ...]
+    """Of the steps that are over, by step."""
+    started: tuple[StartedStep, ...]
+    """Steps that were begun and not ended: to be rolled back and run again, or reported."""
+    n_resumed: int = 0
+    """How often it was carried on before and cut off again."""
+
+
+class Trace:
+    """The record of all requests in a store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._numbers: dict[str, int] = {}
+        self._written: dict[str, dict[int, StepResult]] = {}
+        """Results of open episodes that are on disk already, so that `finish` writes only the others."""
+        self._decided: dict[str, tuple[Plan | None, Refusal | None, Ruling | None]] = {}
+        """The same for what was decided."""
+        self._lock = threading.Lock()
+
+    # ── Writing ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def begin(self, request: Request, id: str) -> None:
+        """Note that `request` was asked; on disk with the first `steps` or `finish`, before which nothing happens.
+
+        Raises:
+            StoreError: `id` exists, or as for `Store.transaction`.
+        """
+        with self._store.transaction(is_synced=False) as cursor:
+            cursor.execute(
+                "INSERT INTO episode (id, request, request_id, said, now, status, began_unix_s)"
+                " VALUES (?, ?, ?, ?, ?, 'begun', ?)",
+                (
+                    *(id, _storable(request.text), _storable(request.id), _storable(request.said)),
+                    *(moment_text(request.now), time.time()),
+                ),
+            )
+            number = cast(int, cursor.lastrowid)
+        with self._lock:
+            self._numbers[id] = number
+            self._written[id] = {}
+
+    def planned(
+        self, id: str, plan: Plan | None, refusal: Refusal | None, ruling: Ruling | None, planning_ms: float
+    ) -> None:
+        """Note the plan or the refusal, and the ruling; again after a repair, with the plan grown.
+
+        On disk with the next `steps` or `finish`, before which nothing of the plan happens.
+        """
+        number = self._number(id)
+        with self._store.transaction(is_synced=False) as cursor:
+            cursor.execute(
+                "UPDATE episode SET status='planned', plan_json=?, refusal_json=?, ruling_json=?, planning_ms=?"
+                " WHERE number=?",
+                (*_decision(plan, refusal, ruling), planning_ms, number),
+            )
+        with self._lock:
+            self._decided[id] = (plan, refusal, ruling)
+
+    def steps(self, id: str, *, finished: Sequence[StepResult], started: Sequence[StartedStep]) -> None:
+        """Record in one transaction what ended and what is about to begin; on disk when this returns.
+
+        A step that is started again (a resumed attempt) keeps the time of its first start and loses its old result.
+
+        Raises:
+            NotFound: No such episode. StoreError: Nothing of it was written.
+        """
+        first = self._number(id) * N_MAX_STEPS
+        begun = [
+            (first + s.step, s.tool, s.key, s.effect, _dumps(s.arguments), moment_text(s.at), _why_text(s))
+            for s in started
+        ]
+        ended = [(first + r.step, r, _dumps(r.value)) for r in finished]
+        with self._store.transaction() as cursor:
+            for row in begun:
+                cursor.execute(_START, row)
+            for place, result, value in ended:
+                _write_result(cursor, place, result, value)
+        with self._lock:
+            written = self._written.setdefault(id, {})
+            written.update((r.step, r) for r in finished)
+
+    def finish(self, episode: Episode) -> None:
+        """Close the episode with its answer; results not recorded before are written too."""
+        number = self._number(episode.id)
+        with self._lock:
+            written = self._written.get(episode.id)
+            decided = self._decided.get(episode.id, ())
+        if written is None:
+            written = {r.step: r for r in self._results(number)}
+        missing = [r for r in episode.results if written.get(r.step) != r]
+        with self._store.transaction() as cursor:
+            for result in missing:
+                _write_result(cursor, number * N_MAX_STEPS + result.step, result, _dumps(result.value))
+            decision = (episode.plan, episode.refusal, episode.ruling)
+            if len(decided) != len(decision) or any(a is not b for a, b in zip(decided, decision, strict=True)):
+                cursor.execute(
+                    "UPDATE episode SET plan_json=?, refusal_json=?, ruling_json=? WHERE number=?",
+                    (*_decision(*decision), number),
+                )
+            cursor.execute(
+                "UPDATE episode SET status='finished', answer_json=?, disclosures_json=?, planning_ms=?,"
+                " duration_ms=?, rounds=?, questions_json=? WHERE number=?",
+                (
+                    _dumps(_answer_to_json(episode.answer)),
+                    _dumps([[d.host, d.n_bytes, d.reason, moment_text(d.at)] for d in episode.disclosures]),
+                    episode.planning_ms,
+                    episode.duration_ms,
+                    episode.rounds,
+                    _dumps([[asked.question, asked.answer] for asked in episode.asked]),
+                    number,
+                ),
+            )
+        with self._lock:
+            self._written.pop(episode.id, None)
+            self._decided.pop(episode.id, None)
+            self._numbers.pop(episode.id, None)
+
+    def resuming(self, id: str) -> None:
+        """Note, before anything of it runs again, that the episode is carried on. Raises: NotFound: No such episode."""
+        number = self._number(id)
+        with self._store.transaction() as cursor:
+            cursor.execute("UPDATE episode SET n_resumed=n_resumed+1 WHERE number=?", (number,))
+
+    def mark_undone(self, id: str, step: int) -> None:
+        """Note that the owner took a step back. Raises: NotFound: No such episode."""
+        place = self._number(id) * N_MAX_STEPS + step
+        with self._store.transaction() as cursor:
+            cursor.execute("UPDATE step SET is_undone=1 WHERE place=?", (place,))
+
+    # ── Reading ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def episode(self, id: str) -> Episode:
+        """The finished episode `id`. Raises: NotFound: None of that id, or it was never finished."""
+        rows = self._store.query("SELECT * FROM episode WHERE id=?", (_storable(id),))
+        if not rows:
+            raise NotFound(f"no episode {id!r}; `hearth history` lists the ones there are")
+        if rows[0]["status"] != "finished":
+            raise NotFound(f"episode {id!r} was not finished; the next start of Hearth resumes or reports it")
+        return self._rebuild(rows[0])
+
+    def has(self, id: str) -> bool:
+        """Whether there is an episode `id`, finished or not."""
+        return bool(self._store.query("SELECT 1 FROM episode WHERE id=?", (_storable(id),)))
+
+    def episodes(self, limit: int = 20) -> tuple[Episode, ...]:
+        """The latest finished episodes, newest first."""
+        rows = self._store.query("SELECT * FROM episode WHERE status='finished' ORDER BY number DESC LIMIT ?", (limit,))
+        return tuple(self._rebuild(row) for row in rows)
+
+    def calls(self, id: str) -> tuple[CallRecord, ...]:
+        """The steps of an episode as they were run, by step, with keys and arguments: what undoing needs.
+
+        Raises:
+            NotFound: No such episode.
+        """
+        return tuple(
+            CallRecord(
+                _started(row) if row["started"] else None,
+                self._result(row) if row["status"] else None,
+                bool(row["is_undone"]),
+            )
+            for row in self._rows(self._number(id))
+        )
+
+    def unfinished(self) -> tuple[UnfinishedEpisode, ...]:
+        """Episodes that were begun and not finished, oldest first."""
+        episodes = []
+        for row in self._store.query("SELECT * FROM episode WHERE status <> 'finished' ORDER BY number"):
+            steps = self._rows(row["number"])
+            episodes.append(
+                UnfinishedEpisode(
+                    id=row["id"],
+                    request=_request(row),
+                    plan=_plan(row["plan_json"]),
+                    refusal=_refusal(row["refusal_json"]),
+                    ruling=_ruling(row["ruling_json"]),
+                    planning_ms=row["planning_ms"],
+                    results=tuple(self._result(s) for s in steps if s["status"]),
+                    started=tuple(_started(s) for s in steps if s["started"] and not s["status"]),
+                    n_resumed=row["n_resumed"],
+                )
+            )
+        return tuple(episodes)
+
+    def _number(self, id: str) -> int:
+        number = self._numbers.get(id)
+        if number is None:
+            rows = self._store.query("SELECT number FROM episode WHERE id=?", (_storable(id),))
+            if not rows:
+                raise NotFound(f"no episode {id!r}; `hearth history` lists the ones there are")
+            number = cast(int, rows[0]["number"])
+        return number
+
+    def _rows(self, number: int) -> list[sqlite3.Row]:
+        first = number * N_MAX_STEPS
+        return self._store.query(
+            "SELECT * FROM step WHERE place BETWEEN ? AND ? ORDER BY place", (first, first + N_MAX_STEPS - 1)
+        )
+
+    def _results(self, number: int) -> tuple[StepResult, ...]:
+        return tuple(self._result(row) for row in self._rows(number) if row["status"])
+
+    def _result(self, row: sqlite3.Row) -> StepResult:
+        text = row["value_json"]
+        if row["value_hash"]:
+            found = self._store.query("SELECT json FROM large_value WHERE hash=?", (row["value_hash"],))
+            if not found:
+                raise StoreError(f"the result {row['value_hash']!r} of a step is missing; run `hearth doctor`")
+            text = found[0]["json"]
+        return StepResult(
+            step=row["place"] % N_MAX_STEPS,
+            status=row["status"],
+            value=json.loads(text) if text else None,
+            label=label_from_text(row["label"]),
+            fields={name: label_from_text(text) for name, text in json.loads(row["fields_json"]).items()},
+            error=_text(row["error"]),
+            error_kind=row["error_kind"],
+            duration_ms=row["duration_ms"],
+            n_attempts=row["n_attempts"],
+            key=row["key"],
+            notices=tuple(json.loads(row["notices_json"])),
+        )
+
+    def _rebuild(self, row: sqlite3.Row) -> Episode:
+        return Episode(
+            id=row["id"],
+            request=_request(row),
+            plan=_plan(row["plan_json"]),
+            refusal=_refusal(row["refusal_json"]),
+            ruling=_ruling(row["ruling_json"]),
+            results=self._results(row["number"]),
+            answer=_answer(row["answer_json"]),
+            disclosures=tuple(
+                Disclosure(host, n_bytes, reason, parse_moment(at))
+                for host, n_bytes, reason, at in json.loads(row["disclosures_json"])
+            ),
+            duration_ms=row["duration_ms"],
+            planning_ms=row["planning_ms"],
+            rounds=row["rounds"],
+            asked=tuple(Asked(question, answer) for question, answer in json.loads(row["questions_json"])),
+        )
+
+
+# ── Rows ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+_START = (
+    "INSERT INTO step (place, tool, key, effect, arguments_json, started, why_json) VALUES (?, ?, ?, ?, ?, ?, ?)"
+    " ON CONFLICT (place) DO UPDATE SET tool=excluded.tool, key=excluded.key, effect=excluded.effect,"
+    " arguments_json=excluded.arguments_json, why_json=excluded.why_json,"
+    " started=coalesce(started, excluded.started), finished_unix_s=NULL,"
+    " status=NULL, value_json=NULL, value_hash=NULL, label='', fields_json='{}', error='', error_kind=''"
+)
+_END = (
+    "INSERT INTO step (place, key, finished_unix_s, status, value_json, value_hash, label, error, error_kind,"
+    " duration_ms, n_attempts, notices_json, fields_json) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    " ON CONFLICT (place) DO UPDATE SET key=coalesce(nullif(excluded.key, ''), key),"
+    " finished_unix_s=excluded.finished_unix_s,"
+    " status=excluded.status, value_json=excluded.value_json, value_hash=excluded.value_hash, label=excluded.label,"
+    " error=excluded.error, error_kind=excluded.error_kind, duration_ms=excluded.duration_ms,"
+    " n_attempts=excluded.n_attempts, notices_json=excluded.notices_json, fields_json=excluded.fields_json"
+)
+
+
+def _write_result(cursor: sqlite3.Cursor, place: int, result: StepResult, value: str) -> None:
+    value_json: str | None = value
+    value_hash = None
+    if len(value) > N_LARGE_VALUE_BYTES:
+        value_json, value_hash = None, hashlib.sha256(value.encode()).hexdigest()
+        cursor.execute("INSERT OR IGNORE INTO large_value VALUES (?, ?)", (value_hash, value))
+    cursor.execute(
+        _END,
+        (
+            place,
+            result.key,
+            time.time(),
+            result.status,
+            value_json,
+            value_hash,
+            label_text(result.label),
+            _storable(result.error),
+            result.error_kind,
+            result.duration_ms,
+            result.n_attempts,
+            _dumps(result.notices) if result.notices else "[]",
+            _dumps({name: label_text(label) for name, label in result.fields.items()}) if result.fields else "{}",
+        ),
+    )
+
+
+def _started(row: sqlite3.Row) -> StartedStep:
+    ruling, labels = _why(row["why_json"])
+    return StartedStep(
+        step=row["place"] % N_MAX_STEPS,
+        tool=row["tool"],
+        key=row["key"],
+        arguments=json.loads(row["arguments_json"]),
+        at=parse_moment(row["started"]),
+        effect=row["effect"],
+        ruling=ruling,
+        labels=labels,
+    )
+
+
+def _why_text(step: StartedStep) -> str:
+    """Who allowed a step, and where its arguments came from."""
+    if step.ruling is None and not step.labels:
+        return ""
+    ruling = None if step.ruling is None else [step.ruling.verdict, step.ruling.reason, step.ruling.rule]
+    return _dumps({"ruling": ruling, "labels": {name: label_text(label) for name, label in step.labels.items()}})
+
+
+def _why(text: str) -> tuple[Ruling | None, dict[str, Label]]:
+    if not text:
+        return None, {}
+    data = json.loads(text)
+    ruling = None if data["ruling"] is None else Ruling(*data["ruling"])
+    return ruling, {name: label_from_text(label) for name, label in data["labels"].items()}
+
+
+def _request(row: sqlite3.Row) -> Request:
+    return Request(_text(row["request"]), parse_moment(row["now"]), _text(row["request_id"]), _text(row["said"]))
+
+
+# ── Values as text ────────────────────────────────────────────────────────────────────────────────────────
+
+_dumps = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
+
+
+def _storable(text: str) -> str | bytes:
+    """SQLite's text is UTF-8; text that is not (a request in a wrong encoding) is kept as bytes."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode(errors="surrogatepass")
+    return text
+
+
+def _text(stored: str | bytes) -> str:
+    return stored if isinstance(stored, str) else stored.decode(errors="surrogatepass")
+
+
+def moment_text(moment: dt.datetime) -> str:
+    """ISO 8601 with the zone's name behind it (RFC 9557): `2026-11-20T09:30:00+01:00[Europe/Berlin]`."""
+    key = getattr(moment.tzinfo, "key", None)
+    return f"{moment.isoformat()}[{key}]" if key else moment.isoformat()
+
+
+def parse_moment(text: str) -> dt.datetime:
+    """The inverse of `moment_text`; a zone this machine does not know leaves the offset. Raises: ValueError."""
+    match = re.fullmatch(r"([^\[]+)(?:\[([^\]]+)\])?", text)
+    if not match:
+        raise ValueError(f"{text!r} is not a moment such as '2026-11-20T09:30:00+01:00[Europe/Berlin]'")
+    moment = dt.datetime.fromisoformat(match[1])
+    if match[2]:
+        try:
+            zone = ZoneInfo(match[2])
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            return moment
+        for fold in (0, 1):
+            local = moment.replace(tzinfo=zone, fold=fold)
+            if local.utcoffset() == moment.utcoffset():
+                return local
+    return moment
+
+
+@functools.lru_cache(maxsize=1024)
+def label_text(label: Label) -> str:
+    """A label as a column holds it: JSON with `sources` and `readers`; empty for a public value."""
+    if label == PUBLIC:
+        return ""
+    readers = None if label.readers is None else sorted(label.readers)
+    return _dumps({"sources": sorted(label.sources), "readers": readers})
+
+
+def short_label_text(label: Label) -> str:
+    """The same in a few bytes, for what there are a hundred thousand of: `owner;` is the owner's, for nobody else."""
+    parts = (*label.sources, *(label.readers or ()))
+    if label.readers is None or not label.sources or any(set(part) & set(',;{"') or not part for part in parts):
+        return label_text(label)
+    return f"{','.join(sorted(label.sources))};{','.join(sorted(label.readers))}"
+
+
+def label_from_text(text: str) -> Label:
+    """The inverse of `label_text` and of `short_label_text`."""
+    if not text:
+        return PUBLIC
+    if text[0] != "{":
+        sources, _, said = text.partition(";")
+        return Label(frozenset(filter(None, sources.split(","))), frozenset(filter(None, said.split(","))))
+    data = json.loads(text)
+    readers = data["readers"]
+    return Label(frozenset(data["sources"]), None if readers is None else frozenset(readers))
+
+
+def _decision(
+    plan: Plan | None, refusal: Refusal | None, ruling: Ruling | None
+) -> tuple[str | None, str | None, str | None]:
+    return (
+        # The plan format rounds the confidence for readers; a record must give back what was decided.
+        None if plan is None else _dumps({**plan_to_json(plan), "confidence": plan.confidence}),
+        None if refusal is None else _dumps(_refusal_to_json(refusal)),
+        None if ruling is None else _dumps([ruling.verdict, ruling.reason, ruling.rule]),
+    )
+
+
+def _plan(text: str | None) -> Plan | None:
+    return None if text is None else plan_from_json(json.loads(text))
+
+
+def _refusal_to_json(refusal: Refusal) -> dict[str, Plain]:
+    offer: Plain = None if refusal.offer is None else [refusal.offer.tool, refusal.offer.text]
+    return {
+        "kind": refusal.kind,
+        "reason": refusal.reason,
+        "missing": list(refusal.missing),
+        "offer": offer,
+        "planner": refusal.planner,
+    }
+
+
+def _refusal(text: str | None) -> Refusal | None:
+    if text is None:
+        return None
+    data = json.loads(text)
+    offer = None if data["offer"] is None else Offer(*data["offer"])
+    return Refusal(data["kind"], data["reason"], tuple(data["missing"]), offer, data["planner"])
+
+
+def _ruling(text: str | None) -> Ruling | None:
+    return None if text is None else Ruling(*json.loads(text))
+
+
+def _answer_to_json(answer: Answer) -> dict[str, Any]:
+    evidence = [[e.step, e.text, e.source] for e in answer.evidence]
+    return {"text": answer.text, "status": answer.status, "evidence": evidence}
+
+
+def _answer(text: str) -> Answer:
+    data = json.loads(text)
+    return Answer(data["text"], data["status"], tuple(Evidence(*e) for e in data["evidence"]))

@@ -1,0 +1,460 @@
+"""The owner's mail: found, read, drafted, and sent only by `send_mail`, which asks.
+
+Mail lies in a Maildir (`maildir`); with `[mail.imap]` new mail is fetched into it before a search, with `[mail.smtp]`
+drafts can be sent. Everything but sending can be undone. What a mail says is a stranger's word: its label is `message`.
+Not covered: changing or deleting mails on the server (deleted mail goes to the local trash), HTML in what is written.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, NewType
+
+from hearth.errors import EgressError, HearthError, ToolError
+from hearth.formats.tool_signature import Sink, tool
+from hearth.language.text.keyword_match import excerpt, names, wanted
+from hearth.language.text.normalize import folded
+from hearth.protocols import CallContext
+from hearth.tools.files import existing_document, size_text
+from hearth.tools.mail.compose import (
+    N_MAX_ATTACHED_BYTES,
+    Letter,
+    checked_body,
+    checked_recipients,
+    checked_subject,
+    forwarded,
+    kind_of,
+    message_id,
+    outgoing,
+    owner,
+    quoted,
+    signed,
+    written,
+)
+from hearth.tools.mail.imap_smtp import NO_SMTP, Server, configured, remove_draft, send, store_draft
+from hearth.tools.mail.mail_sync import fetch
+from hearth.tools.mail.mailbox import Seen, look, look_at
+from hearth.tools.mail.maildir import (
+    DRAFTS,
+    SENT,
+    TRASH,
+    MailId,
+    Place,
+    deliver,
+    moved,
+    place_of,
+    places,
+    unique_name,
+    with_flags,
+)
+from hearth.tools.mail.mime import Attachment, read_attachments
+from hearth.tools.pim.cards import Card, read_cards
+from hearth.tools.pim.person_lookup import NO_FIT, fit, name_words
+from hearth.types import EmailAddress, FieldOrigin, FilePath, Plain
+
+DraftId = NewType("DraftId", str)
+
+N_MAX_FOUND = 50
+N_MAX_SNIPPET_CHARACTERS = 500
+_GENERIC = frozenset(["mail", "email", "message", "inbox", "latest", "newest", "last"])
+
+
+@dataclass(frozen=True, slots=True)
+class Mail:
+    id: MailId
+    sender: EmailAddress
+    sender_name: str
+    """As the mail gives it, else the address."""
+    subject: str
+    received: dt.datetime
+    text: str
+    """The whole text when read; when found, the part around what was sought."""
+    is_unread: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    id: DraftId
+    to: list[EmailAddress]
+    subject: str
+    text: str
+    """What the owner writes; what is quoted or passed on stands below it in the draft."""
+    attachments: list[FilePath]
+    """Documents by their paths; what was attached to a mail that is passed on by its name behind the mail's id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    id: MailId
+    to: list[EmailAddress]
+    subject: str
+    at: dt.datetime
+
+
+# Who wrote a mail may write all of it, its sender's address included; only what this device adds is its own.
+_MAIL = {"id": FieldOrigin("device", ()), "is_unread": FieldOrigin("device"), "received": FieldOrigin("message")}
+_MAIL |= {name: FieldOrigin("message") for name in ("sender", "sender_name", "subject", "text")}
+
+# ── Reading ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@tool(
+    source="message",
+    origins=_MAIL,
+    timeout_s=120,
+    answer="{sender_name}, {received}: {subject}",
+    answer_none="I found no such mail.",
+)
+def find_mail(
+    call: CallContext,
+    query: str = "",
+    sender: str = "",
+    start: dt.datetime | None = None,
+    end: dt.datetime | None = None,
+    unread_only: bool = False,
+) -> list[Mail]:
+    """Find mails the owner received, by words, sender, time, or only unread ones. The newest come first.
+
+    Args:
+        query: Words of the subject, the sender or the text; all must occur.
+        sender: Who wrote it: a name, an address, or what they are to the owner ("my landlord").
+        start: Only mails received at this time or later.
+        end: Only mails received before this time.
+        unread_only: Only mails not read yet.
+    Examples:
+        do I have new mail
+        any mail from Anna about the keys
+        what did my landlord write last week
+        find the email with the booking confirmation
+    """
+    fetch(call)
+    found: list[Seen] = []
+    for place in places(call.workspace):
+        if unread_only and not place.is_unread:
+            continue
+        seen = look(place, call)
+        if seen is not None and not (start and seen.received < start) and not (end and seen.received >= end):
+            found.append(seen)
+    if sender.strip():
+        found = _from(sender, found, call)
+    found.sort(key=lambda seen: (-seen.received.timestamp(), seen.place.unique))
+    words = wanted(query, _GENERIC)
+    mails: list[Mail] = []
+    for seen in found:
+        missing = words.missing_in(f"{seen.head.subject} {seen.head.sender_name} {seen.head.sender}")
+        if missing and missing.missing_in(seen.body(call).text):
+            continue
+        if len(mails) == N_MAX_FOUND:
+            call.notices.append(f"More than {N_MAX_FOUND} mails were found; the newest {N_MAX_FOUND} are given.")
+            break
+        text = " ".join(seen.body(call).text.split())
+        mails.append(_mail(seen, excerpt(text, words, N_MAX_SNIPPET_CHARACTERS), call))
+    return mails
+
+
+@tool(source="message", origins=_MAIL, answer="{sender_name}, {received}: {subject}\n{text}")
+def read_mail(mail: MailId, call: CallContext) -> Mail:
+    """Read the whole text of a mail. It stays marked as it was.
+
+    Args:
+        mail: Which mail.
+    Examples:
+        read me the latest mail from my landlord
+        open the email about the boiler inspection
+        what does the newest mail say
+    """
+    seen = look_at(place_of(mail, call.workspace), call)
+    body = seen.body(call)
+    if body.attachments:
+        call.notices.append(f"Attached: {', '.join(body.attachments[:20])}.")
+    if body.is_cut:
+        call.notices.append(f"The mail is longer; its first {len(body.text):,} characters were read.")
+    return _mail(seen, body.text, call)
+
+
+@tool(effect="change", source="message", origins=_MAIL, answer="Marked as read: {subject}.")
+def mark_read(mail: MailId, call: CallContext) -> Mail:
+    """Mark a mail as read.
+
+    Args:
+        mail: Which mail.
+    Examples:
+        mark the newsletter from the garden club as read
+        I've seen the mail about the parking permit, mark it read
+    """
+    seen = look_at(place_of(mail, call.workspace), call)
+    place = with_flags(call.workspace, seen.place, "S")
+    return _mail(Seen(place, seen.head, seen.received), _snippet(seen, call), call)
+
+
+@tool(effect="change", source="message", origins=_MAIL, answer="Moved to the trash: {subject}.")
+def delete_mail(mail: MailId, call: CallContext) -> Mail:
+    """Delete a mail: it goes to the trash and can be brought back with `hearth undo`.
+
+    Args:
+        mail: Which mail.
+    Examples:
+        delete the mail about the lottery
+        throw away the last email from the shoe shop
+    """
+    place = place_of(mail, call.workspace)
+    if place.folder == TRASH:
+        raise ToolError(f"the mail {place.id!r} is in the trash already")
+    seen = look_at(place, call)
+    text = _snippet(seen, call)
+    new = moved(call.workspace, place, TRASH, place.flags or "S")
+    if configured(call.settings, "imap"):
+        call.notices.append("It was deleted on this device; the mail server keeps its copy.")
+    return _mail(Seen(new, seen.head, seen.received), text, call)
+
+
+def _mail(seen: Seen, text: str, call: CallContext) -> Mail:
+    head = seen.head
+    return Mail(
+        seen.place.id,
+        EmailAddress(head.sender),
+        head.sender_name or head.sender or "unknown sender",
+        head.subject or "(no subject)",
+        seen.received.astimezone(call.now.tzinfo),
+        text,
+        seen.place.is_unread,
+    )
+
+
+def _snippet(seen: Seen, call: CallContext) -> str:
+    return excerpt(" ".join(seen.body(call).text.split()), wanted(""), N_MAX_SNIPPET_CHARACTERS)
+
+
+def _from(sender: str, found: Sequence[Seen], call: CallContext) -> list[Seen]:
+    """The mails that `sender` wrote: a person of the contacts by all their names, else who is called so."""
+    asked, whole = name_words(sender[:200]), folded(sender[:200].strip())
+    best = NO_FIT
+    cards: list[Card] = []
+    for file in read_cards(call.workspace).values():
+        for card in file.cards:
+            rank = fit(asked, whole, card)
+            if rank < best:
+                best, cards = rank, []
+            if rank == best < NO_FIT:
+                cards.append(card)
+    addresses = {card.email.lower() for card in cards if card.email}
+    called = [words for card in cards if (words := wanted(card.name))]
+    known = [s for s in found if s.head.sender.lower() in addresses or any(not w.missing_in(s.writer) for w in called)]
+    if known:
+        return known
+    words = wanted(sender, _GENERIC)
+    return [seen for seen in found if words and not words.missing_in(seen.writer)]
+
+
+# ── Writing ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _undo_draft(arguments: Mapping[str, object], result: Plain, call: CallContext) -> None:  # noqa: ARG001 - the seam's
+    """Take the draft off the mail server, too; the journal has removed it here."""
+    server = configured(call.settings, "imap")
+    if server is not None:
+        remove_draft(server, message_id(call.key, owner(call.settings)), call)
+
+
+@tool(
+    effect="change",
+    timeout_s=120,
+    undo=_undo_draft,
+    answer="Draft to {to}, subject “{subject}”:\n{text}[\nAttached: {attachments}]",
+    origins={
+        "id": FieldOrigin(same_as="to"),
+        "to": FieldOrigin(made_of=("to",)),
+        "subject": FieldOrigin(made_of=("subject", "text")),
+        "text": FieldOrigin(made_of=("text",)),
+        "attachments": FieldOrigin(made_of=("attachments",)),
+    },
+)
+def draft_mail(
+    to: Annotated[list[EmailAddress], Sink],
+    text: str,
+    call: CallContext,
+    subject: str = "",
+    attachments: list[FilePath] | None = None,
+) -> Draft:
+    """Write a mail as a draft. Nothing is sent until send_mail.
+
+    Args:
+        to: Whom it goes to.
+        text: What it says.
+        subject: Its subject; without one, the first words of the text.
+        attachments: Files among the owner's documents that go with it.
+    Examples:
+        email Karin that I will be ten minutes late
+        write to ben.ash@mailbox.org: the parcel has arrived
+        draft a mail to Tom with the subject "room change" saying the meeting is in room 4
+    """
+    sender = owner(call.settings)
+    body = checked_body(text)
+    recipients = checked_recipients(to)
+    paths = [FilePath(existing_document(path, call.workspace)) for path in attachments or ()]
+    files = tuple(_attached(path, call) for path in dict.fromkeys(paths))
+    letter = Letter(sender, recipients, checked_subject(subject, body), signed(body, sender), files)
+    return _draft(letter, letter.text, list(dict.fromkeys(paths)), call)
+
+
+@tool(
+    effect="change",
+    timeout_s=120,
+    undo=_undo_draft,
+    answer="Draft to {to}, subject “{subject}”:\n{text}",
+    origins={
+        "id": FieldOrigin(same_as="to"),
+        "to": FieldOrigin("message", ("mail",)),
+        "subject": FieldOrigin("message", ("mail",)),
+        "text": FieldOrigin(made_of=("text",)),
+        "attachments": FieldOrigin(made_of=()),
+    },
+)
+def draft_reply(mail: MailId, text: str, call: CallContext) -> Draft:
+    """Write a reply to a mail as a draft. Nothing is sent until send_mail.
+
+    Args:
+        mail: The mail that is answered.
+        text: What the reply says.
+    Examples:
+        reply to Anna's last mail saying yes, Sunday works
+        answer the email about the quote with "we accept the offer"
+    """
+    sender = owner(call.settings)
+    body = checked_body(text)
+    seen = look_at(place_of(mail, call.workspace), call)
+    head = seen.head
+    is_own = head.sender.lower() == sender.address.lower()
+    to = list(head.to if is_own else head.reply_to or (head.sender,))
+    if not any(to):
+        raise ToolError(f"the mail {seen.place.id!r} names no sender to reply to; write a new mail with draft_mail")
+    if head.reply_to and not is_own and head.sender and head.sender not in head.reply_to:
+        call.notices.append(f"The mail came from {head.sender} and asks for replies to {', '.join(head.reply_to)}.")
+    received = seen.received.astimezone(call.now.tzinfo)
+    said = signed(body, sender)
+    full = f"{said}\n\n{quoted(seen.body(call).text, head, received)}"
+    subject = head.subject if head.subject.lower().startswith(("re:", "aw:")) else f"Re: {head.subject}".strip()
+    letter = Letter(sender, checked_recipients(to), checked_subject(subject[:200], body), full, answers=head)
+    return _draft(letter, said, [], call)
+
+
+@tool(
+    effect="change",
+    timeout_s=120,
+    undo=_undo_draft,
+    answer="Draft to {to}, subject “{subject}”[:\n{text}]",
+    origins={
+        "id": FieldOrigin(same_as="to"),
+        "to": FieldOrigin(made_of=("to",)),
+        "subject": FieldOrigin("message", ("mail",)),
+        "text": FieldOrigin(made_of=("text",)),
+        "attachments": FieldOrigin("message", ("mail",)),
+    },
+)
+def draft_forward(mail: MailId, to: Annotated[list[EmailAddress], Sink], call: CallContext, text: str = "") -> Draft:
+    """Pass a mail on to somebody else as a draft, with what was attached. Nothing is sent until send_mail.
+
+    Args:
+        mail: The mail that is passed on.
+        to: Whom it goes to.
+        text: A word to go above it.
+    Examples:
+        forward the invoice from the electrician to Karin
+        pass the mail about the school trip on to leo@lindgren.example
+    """
+    sender = owner(call.settings)
+    recipients = checked_recipients(to)
+    note = signed(checked_body(text), sender) if text.strip() else ""
+    seen = look_at(place_of(mail, call.workspace), call)
+    files = tuple(read_attachments(call.workspace.read(seen.place.path)))
+    if files:
+        call.notices.append(f"The draft carries along: {names(file.name for file in files)}.")
+    received = seen.received.astimezone(call.now.tzinfo)
+    full = f"{note}\n\n{forwarded(seen.body(call).text, seen.head, received)}".lstrip()
+    subject = checked_subject(f"Fwd: {seen.head.subject}"[:200], note)
+    carried = [FilePath(f"{seen.place.id}/{file.name}") for file in files]
+    return _draft(Letter(sender, recipients, subject, full, files), note, carried, call)
+
+
+def _attached(path: FilePath, call: CallContext) -> Attachment:
+    n_bytes = call.workspace.stat(path).size_bytes
+    if n_bytes > N_MAX_ATTACHED_BYTES:
+        raise ToolError(f"{path!r} has {size_text(n_bytes)}; a mail carries at most {size_text(N_MAX_ATTACHED_BYTES)}")
+    name = path.rpartition("/")[2]
+    return Attachment(name, kind_of(name), call.workspace.read(path))
+
+
+def _draft(letter: Letter, said: str, paths: list[FilePath], call: CallContext) -> Draft:
+    data = written(letter, call.key, call.now)
+    place = deliver(call.workspace, DRAFTS, unique_name(call.key, call.now), data, "DS")
+    server = configured(call.settings, "imap")
+    if server is not None:
+        try:
+            store_draft(server, data, message_id(call.key, letter.sender), call)
+        except (ToolError, EgressError) as error:
+            call.notices.append(f"The draft lies on this device only: {error}.")
+    return Draft(DraftId(place.id), list(letter.to), letter.subject, said, paths)
+
+
+# ── Sending ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@tool(effect="send", is_idempotent=False, timeout_s=180, answer="Sent to {to}: {subject}.")
+def send_mail(draft: Annotated[DraftId, Sink], call: CallContext) -> Sent:
+    """Send a draft. What is sent cannot be called back.
+
+    Args:
+        draft: Which draft, as draft_mail, draft_reply or draft_forward made it.
+    Examples:
+        send the draft
+        send Tom an email saying the meeting is moved to room 4
+    """
+    place = place_of(draft, call.workspace, (DRAFTS,))
+    sender = owner(call.settings)
+    server = configured(call.settings, "smtp")
+    if server is None:
+        raise ToolError(NO_SMTP)
+    seen = look_at(place, call)
+    recipients = checked_recipients([*seen.head.to, *seen.head.bcc])
+    data = outgoing(call.workspace.read(place.path), sender, call.now)
+    send(server, sender.address, recipients, data, call)
+    # From here on the mail is out: nothing may fail any more.
+    id = _filed(place, data, call)
+    _tidy_server(seen, call)
+    return Sent(id, list(recipients), seen.head.subject, call.now)
+
+
+def _filed(place: Place, data: bytes, call: CallContext) -> MailId:
+    """Put what was sent among the sent mails."""
+    try:
+        new = deliver(call.workspace, SENT, place.unique, data, "S")
+        call.workspace.delete(place.path)
+    except HearthError as error:
+        call.notices.append(f"The mail was sent, but its draft could not be moved to {SENT}: {error}.")
+        return place.id
+    return new.id
+
+
+def _tidy_server(seen: Seen, call: CallContext) -> None:
+    """The draft's copy on the server has done its service."""
+    server: Server | None = None
+    try:
+        server = configured(call.settings, "imap")
+        if server is not None and seen.head.message_id:
+            remove_draft(server, seen.head.message_id, call)
+    except HearthError as error:
+        call.notices.append(f"The mail was sent, but its draft may still lie on {server or 'the server'}: {error}.")
+
+
+TOOLS = (
+    find_mail,
+    read_mail,
+    draft_mail,
+    draft_reply,
+    draft_forward,
+    send_mail,
+    mark_read,
+    delete_mail,
+)

@@ -1,0 +1,109 @@
+"""New mail of the configured IMAP server comes into the Maildir, each once.
+
+What was taken over is remembered in `mail/imap-state.json` (the server's UIDs); names of files follow from the UID, so
+a fetch that was cut off and runs again writes nothing twice. A server that cannot be reached leaves the mail that is
+there, with a notice. Not covered: changes on the server to mails that were taken over already.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import json
+import threading
+import time
+from dataclasses import asdict, dataclass
+
+from hearth.errors import EgressError, NotFound, ToolError
+from hearth.protocols import CallContext
+from hearth.tools.mail.imap_smtp import N_MAX_FETCHED, Fetched, Server, configured, fetch_new
+from hearth.tools.mail.maildir import INBOX, deliver, every_unique_name, places
+from hearth.tools.mail.mime import read_head
+
+STATE = "mail/imap-state.json"
+PAUSE_AFTER_FAULT_S = 60.0
+"""An unreachable server is not asked again at once: each attempt may take as long as the connection's time limit."""
+
+_lock = threading.Lock()
+_faults: dict[Server, tuple[float, str]] = {}
+"""When a server last failed (monotonic seconds), and how."""
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """What is known of one server's INBOX."""
+
+    host: str = ""
+    username: str = ""
+    uid_validity: int = 0
+    last_uid: int = 0
+    fetched: str = ""
+    """When the server was last asked."""
+
+
+def fetch(call: CallContext) -> None:
+    """Take over new mail, at most once in `sync_s` seconds; whatever goes wrong is a notice."""
+    try:
+        server = configured(call.settings, "imap")
+        if server is None:
+            return
+        with _lock:
+            _fetch_from(server, call)
+    except (ToolError, EgressError) as error:
+        call.notices.append(f"New mail was not fetched: {error}.")
+
+
+def _fetch_from(server: Server, call: CallContext) -> None:
+    state = _state(server, call)
+    sync_s = call.settings["mail"].get("sync_s", 300)
+    if state.fetched and isinstance(sync_s, int | float):
+        age_s = (call.now - dt.datetime.fromisoformat(state.fetched)).total_seconds()
+        if 0 <= age_s < sync_s:
+            return
+    failed = _faults.get(server)
+    if failed is not None and time.monotonic() - failed[0] < PAUSE_AFTER_FAULT_S:
+        raise ToolError(failed[1])
+    known = every_unique_name(call.workspace)
+    ids: set[str] = set()
+
+    def take(uid_validity: int, mail: Fetched) -> None:
+        if state.uid_validity not in (0, uid_validity):
+            # The server has numbered its mails anew: only their Message-IDs tell what is here already.
+            if not ids:
+                ids.update(read_head(call.workspace.read(p.path)).message_id for p in places(call.workspace, INBOX))
+            if read_head(mail.data).message_id in ids - {""}:
+                return
+        unique = _unique_name(server, uid_validity, mail)
+        if unique not in known:
+            deliver(call.workspace, INBOX, unique, mail.data, mail.flags)
+
+    try:
+        news = fetch_new(server, state.uid_validity, state.last_uid, call, take)
+    except (ToolError, EgressError) as error:
+        _faults[server] = (time.monotonic(), str(error))
+        raise
+    _faults.pop(server, None)
+    if news.n_older:
+        call.notices.append(
+            f"The newest {N_MAX_FETCHED} mails were fetched; {news.n_older} older ones stay on the server."
+        )
+    if news.n_too_large:
+        call.notices.append(f"{news.n_too_large} mails are too large and stay on the server.")
+    new = _State(server.host, server.username, news.uid_validity, news.last_uid, call.now.isoformat())
+    call.workspace.write(STATE, json.dumps(asdict(new), indent=1).encode())
+
+
+def _unique_name(server: Server, uid_validity: int, mail: Fetched) -> str:
+    account = hashlib.sha256(f"{server.username}@{server.host}".encode()).hexdigest()[:10]
+    return f"{int(mail.at.timestamp())}.V{uid_validity}U{mail.uid}.{account}"
+
+
+def _state(server: Server, call: CallContext) -> _State:
+    """What is remembered of this server; nothing when it is another one, or the file cannot be read."""
+    try:
+        state = _State(**json.loads(call.workspace.read(STATE)))
+        dt.datetime.fromisoformat(state.fetched)
+        is_good = isinstance(state.uid_validity, int) and isinstance(state.last_uid, int)
+    except (NotFound, ValueError, TypeError):
+        return _State()
+    return state if is_good and (state.host, state.username) == (server.host, server.username) else _State()

@@ -1,0 +1,470 @@
+"""The events in the owner's calendar files, whichever program wrote them: finding them and the place of one of them.
+
+A file may hold many components; what is not changed stays byte for byte. Repetition is expanded; the id of one
+occurrence of a repeating event (`uid#20261120T183000`) names that occurrence alone, the bare uid the whole series.
+Not covered: tasks and journals in these files, which are left as they are.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import functools
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import NewType
+
+from hearth.errors import NotFound, ToolError
+from hearth.formats.content_lines import Component, Line, new_line, parse, read_folder, unreadable_notice
+from hearth.language.text.normalize import Query
+from hearth.protocols import CallContext
+from hearth.tools.pim import ical
+from hearth.tools.pim.ical import When
+from hearth.tools.pim.mirror import Mirror, file_name
+from hearth.types import EmailAddress
+
+FOLDER = "calendar"
+MAX_SERIES_LENGTH = dt.timedelta(days=366)
+"""A longer repeating event is a mistake in a file, and would be on at every moment many times over."""
+_OCCURRENCE = re.compile(r"(?P<uid>.+)#(?P<recurrence>\d{8}(?:T\d{6})?)\Z", re.DOTALL)
+
+EventId = NewType("EventId", str)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event, or one occurrence of a repeating one. A whole day lasts from midnight to midnight."""
+
+    id: EventId
+    title: str
+    start: dt.datetime
+    end: dt.datetime
+    place: str
+    attendees: tuple[EmailAddress, ...]
+    notes: str
+    repeat: str
+    """`none`, `daily`, `weekly`, `monthly`, `yearly`, or in words (`every 2 weeks`)."""
+
+
+# ── What files hold ───────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One VEVENT as it stands in its file."""
+
+    index: int
+    """Among the VEVENTs of the file."""
+    uid: str
+    title: str
+    place: str
+    attendees: tuple[EmailAddress, ...]
+    notes: str
+    repeat: str
+    start: When
+    end: When
+    recurrence: str
+    """Which occurrence of the series this one replaces; empty for a single event or the series itself."""
+    is_series: bool
+    is_cancelled: bool
+    is_busy: bool
+    organiser: str
+    """Address of who invites; empty for an event of the owner's own."""
+    words: str
+    """What a query is compared with."""
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    entries: tuple[Entry, ...]
+    fault: str = ""
+    """Why (a part of) the file could not be read."""
+
+
+@functools.lru_cache(maxsize=20_000)
+def _file(data: bytes) -> _File:
+    """Keyed by content, so that it can never be out of date."""
+    try:
+        document = parse(data)
+    except ValueError as error:
+        return _File((), str(error))
+    entries: list[Entry] = []
+    fault = ""
+    for index, component in enumerate(_events(document)):
+        try:
+            entries.append(entry_of(index, component, document))
+        except (ValueError, OverflowError) as error:
+            fault = fault or str(error)
+    return _File(tuple(entries), fault)
+
+
+def _events(document: Component) -> list[Component]:
+    return [event for calendar in document.components("VCALENDAR") for event in calendar.components("VEVENT")]
+
+
+def entry_of(index: int, event: Component, document: Component) -> Entry:
+    start, end = ical.span(event, document)
+    ical.check_rules(event)
+    if ical.repeats(event) and ical.in_zone(end, dt.UTC) - ical.in_zone(start, dt.UTC) > MAX_SERIES_LENGTH:
+        raise ValueError(f"it repeats, but each time lasts from {start} to {end}")
+    moved = event.line("RECURRENCE-ID")
+    attendees = [line for line in event.lines("ATTENDEE") if line.value[:7].lower() == "mailto:"]
+    title, place, notes = event.text("SUMMARY").strip(), event.text("LOCATION").strip(), event.text("DESCRIPTION")
+    transparency = event.text("TRANSP").upper()
+    organiser = event.line("ORGANIZER")
+    names = " ".join(f"{line.parameter('CN')} {line.value[7:]}" for line in attendees)
+    return Entry(
+        index=index,
+        uid=event.text("UID").strip(),
+        title=title or "(untitled)",
+        place=place,
+        attendees=tuple(EmailAddress(line.value[7:].strip()) for line in attendees),
+        notes=notes.strip(),
+        repeat=ical.repeat_of(event),
+        start=start,
+        end=end,
+        recurrence=ical.recurrence_text(ical.read_time(moved, document), start) if moved is not None else "",
+        is_series=ical.repeats(event),
+        is_cancelled=event.text("STATUS").upper() == "CANCELLED",
+        is_busy=transparency == "OPAQUE" or (transparency != "TRANSPARENT" and isinstance(start, dt.datetime)),
+        organiser=organiser.value.strip().lower().removeprefix("mailto:") or "unknown" if organiser is not None else "",
+        words=f"{title} {place} {names} {notes}"[:20_000],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """Which events are wanted."""
+
+    query: Query
+    start: dt.datetime
+    end: dt.datetime | None = None
+    is_coming: bool = False
+    """Only those that begin at `start` or later; else those that are still going on too."""
+    is_once: bool = False
+    """Of each series the first one only."""
+    is_loose: bool = False
+    """Generic words of the query need not occur."""
+
+    def asks_for(self, entry: Entry) -> bool:
+        return self.query.matches_loosely(entry.words) if self.is_loose else self.query.matches(entry.words)
+
+    def covers(self, event: Event) -> bool:
+        is_late_enough = event.start >= self.start or (event.end > self.start and not self.is_coming)
+        return is_late_enough and not self.is_past(event)
+
+    def is_past(self, event: Event) -> bool:
+        """The event begins after the range."""
+        return self.end is not None and event.start >= self.end
+
+
+class Events:
+    """Every readable event of the owner, for one call."""
+
+    def __init__(self, call: CallContext) -> None:
+        self._call = call
+        self._zone = call.now.tzinfo
+        self._owner = str(call.settings.get("owner", {}).get("email") or "").strip().lower()
+        self.mirror = Mirror.configured(call, "calendar")
+        self.files: dict[str, _File] = {}
+        self._data: dict[str, bytes] = {}
+        self.faults: dict[str, str] = {}
+
+    def read(self, *, refresh: bool) -> Events:
+        """Read the files; with `refresh`, take over the server's changes first."""
+        if refresh and self.mirror is not None:
+            self.mirror.refresh()
+        for path, data, fault in read_folder(self._call.workspace, FOLDER, "*.ics"):
+            if fault:
+                self.faults[path] = fault
+                continue
+            self._data[path] = data
+            self.files[path] = _file(data)
+            if self.files[path].fault:
+                self.faults[path] = self.files[path].fault
+        return self
+
+    def find(self, search: Search) -> list[tuple[Entry, Event]]:
+        """What `search` wants, by time. Generic words count only while something has them all."""
+        found: dict[str, tuple[Entry, Event]] = {}
+        for is_loose in (False, True):
+            for entry, event in self._found(replace(search, is_loose=is_loose)):
+                found.setdefault(event.id, (entry, event))
+            if found:
+                break
+        if self.faults:
+            self._call.notices.append(unreadable_notice(self.faults))
+        return sorted(found.values(), key=lambda pair: (pair[1].start, pair[1].end, pair[1].title, pair[1].id))
+
+    def _found(self, search: Search) -> Iterator[tuple[Entry, Event]]:
+        for path, file in self.files.items():
+            if self._call.cancelled.is_set():
+                return
+            series = {entry.uid for entry in file.entries if entry.is_series}
+            wanted: dict[str, None] = {}
+            for entry in file.entries:
+                if not search.asks_for(entry):
+                    continue
+                if entry.uid in series:
+                    wanted[entry.uid] = None
+                elif not entry.is_cancelled:
+                    event = self.event(path, entry)
+                    if event is not None and search.covers(event):
+                        yield entry, event
+            for uid in wanted:
+                yield from self._expanded(path, uid, search)
+
+    def _expanded(self, path: str, uid: str, search: Search) -> Iterator[tuple[Entry, Event]]:
+        """The occurrences of one series."""
+        entries = {entry.index: entry for entry in self.files[path].entries if entry.uid == uid}
+        master = next(entry for entry in entries.values() if entry.is_series)
+        document = parse(self._data[path])
+        components = {index: event for index, event in enumerate(_events(document)) if index in entries}
+        one_by_one = search.is_once or search.end is None
+        try:
+            for found in ical.occurrences(document, components, search.start, None if one_by_one else search.end):
+                entry = entries[found.number]
+                name = ical.recurrence_text(found.recurrence, master.start)
+                repeat = master.repeat
+                entry = replace(entry, start=found.start, end=found.end, recurrence=name, repeat=repeat)
+                event = self.event(path, entry)
+                if event is None or search.is_past(event):
+                    return
+                if search.asks_for(entry) and search.covers(event) and not entry.is_cancelled:
+                    yield entry, event
+                    if one_by_one:
+                        return
+        except ValueError as error:
+            self.faults[path] = str(error)
+
+    def event(self, path: str, entry: Entry) -> Event | None:
+        uid = entry.uid or f"{path}#{entry.index}"
+        try:
+            start, end = ical.in_zone(entry.start, self._zone), ical.in_zone(entry.end, self._zone)
+        except ValueError as error:
+            self.faults[path] = str(error)
+            return None
+        id = EventId(f"{uid}#{entry.recurrence}" if entry.recurrence else uid)
+        if entry.organiser not in ("", self._owner):
+            self._call.origins[id] = "message"  # whoever invites writes all of it
+        elif "#" in entry.uid:
+            self._call.origins[id] = "file"  # nothing Hearth made: it would pass for a time of another event
+        return Event(
+            id=id,
+            title=entry.title,
+            start=start,
+            end=max(start, end),
+            place=entry.place,
+            attendees=entry.attendees,
+            notes=entry.notes,
+            repeat=entry.repeat,
+        )
+
+    # ── Finding and saving one event ──────────────────────────────────────────────────────────────────────
+
+    def locate(self, event: EventId) -> Place:
+        """The components that an id names. Raises: NotFound; ToolError: its file cannot be read."""
+        event = EventId(str(event))
+        match = _OCCURRENCE.fullmatch(event)
+        candidates = [(str(event), "")] + ([(match["uid"], match["recurrence"])] if match else [])
+        for uid, recurrence in candidates:
+            for path, file in self.files.items():
+                numbers = [e.index for e in file.entries if (e.uid or f"{path}#{e.index}") == uid]
+                if numbers:
+                    document = parse(self._data[path])
+                    return Place(path, document, [_events(document)[n] for n in numbers], recurrence)
+                if path in self.faults and path.rpartition("/")[2] == f"{file_name(uid)}.ics":
+                    raise ToolError(f"the event's file {path!r} cannot be read: {self.faults[path]}; mend or remove it")
+        hint = f" ({unreadable_notice(self.faults)})" if self.faults else ""
+        raise NotFound(f"there is no event {event[:200]!r}; look for it with find_events first{hint}")
+
+    def save(self, place: Place) -> None:
+        """Write the changed file, or delete it when nothing is left in it; the server first where it comes from one."""
+        is_empty = not any(
+            item.name != "VTIMEZONE"
+            for calendar in place.document.components("VCALENDAR")
+            for item in calendar.components()
+        )
+        mirrored = self.mirror if self.mirror is not None and self.mirror.owns(place.path) else None
+        if mirrored is not None:
+            mirrored.delete(place.path) if is_empty else mirrored.replace(place.path, place.document)
+        elif is_empty:
+            self._call.workspace.delete(place.path)
+        else:
+            self._call.workspace.write(place.path, place.document.render())
+
+
+# ── Changing one event ────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(slots=True)
+class Place:
+    """Where an event stands. `move` and `cancel` change `document`; `Events.save` writes it."""
+
+    path: str
+    document: Component
+    components: list[Component]
+    """All of one uid: the event or series, and occurrences that differ."""
+    recurrence: str
+    """Of the one occurrence that is meant; empty for a single event or the whole series."""
+
+    @property
+    def master(self) -> Component | None:
+        return next((c for c in self.components if c.line("RECURRENCE-ID") is None), None)
+
+    def entry(self) -> Entry:
+        """The event as it stands. Raises: NotFound: the series has no such occurrence (any more)."""
+        override = self._override() if self.recurrence else None
+        if override is not None or not self.recurrence:
+            component = override or self.master or self.components[0]
+            entry = entry_of(0, component, self.document)
+            series = self.master if override is not None else None
+            repeat = ical.repeat_of(series) if series is not None else entry.repeat
+            return replace(entry, recurrence=self.recurrence, repeat=repeat)
+        master = self._existing_master()
+        entry = entry_of(0, master, self.document)
+        start = ical.recurrence_time(self.recurrence, entry.start)
+        return replace(entry, start=start, end=_later(start, entry.start, entry.end), recurrence=self.recurrence)
+
+    def move(self, start: dt.datetime, now: dt.datetime) -> None:
+        """Let it begin at `start` and last as long as before. Midnight means: that day, at the time it had.
+
+        Raises:
+            NotFound: No such occurrence.
+            ToolError: A series whose rule cannot be moved; nothing was changed.
+        """
+        if self.recurrence:
+            component = self._override() or self._new_override(self._existing_master())
+            _set_start(component, self.document, start)
+        else:
+            component = self.master or self.components[0]
+            before = ical.span(component, self.document)[0]
+            _set_start(component, self.document, start)
+            if ical.repeats(component):
+                self._shift_series(component, before)
+        ical.stamp(component, now)
+        ical.define_zone(self.document, now.tzinfo, start.year)
+
+    def cancel(self, now: dt.datetime) -> None:
+        """Take it out: one occurrence becomes an exception, anything else is removed."""
+        if not self.recurrence:
+            self._drop(*self.components)
+            return
+        override, master = self._override(), self.master
+        if override is not None:
+            self._drop(override)
+        if master is not None:
+            master = self._existing_master() if override is None else master
+            first = master.line("DTSTART")
+            when = ical.recurrence_time(self.recurrence, self._series_start())
+            if first is not None:
+                master.add(ical.line_like(first, "EXDATE", when, self.document))
+            ical.stamp(master, now)
+
+    def _series_start(self) -> When:
+        return ical.span(self.master or self.components[0], self.document)[0]
+
+    def _override(self) -> Component | None:
+        """The component that replaces the occurrence meant."""
+        for component in self.components:
+            line = component.line("RECURRENCE-ID")
+            if line is None:
+                continue
+            when = ical.read_time(line, self.document)
+            if ical.recurrence_text(when, self._series_start()) == self.recurrence:
+                if line.parameter("RANGE"):
+                    raise ToolError(
+                        f"the occurrence {self.recurrence} was changed together with all that follow it; "
+                        "change it in the program that did that"
+                    )
+                return component
+        return None
+
+    def _existing_master(self) -> Component:
+        """The series, if the occurrence meant takes place by its rule. Raises: NotFound."""
+        if self.master is not None:
+            when = ical.in_zone(ical.recurrence_time(self.recurrence, self._series_start()), dt.UTC)
+            numbered = dict(enumerate(self.components))
+            for found in ical.occurrences(self.document, numbered, when, when + dt.timedelta(days=1)):
+                if ical.recurrence_text(found.recurrence, self._series_start()) == self.recurrence:
+                    return self.master
+        raise NotFound(f"the series has no occurrence at {self.recurrence!r} (any more); look for it with find_events")
+
+    def _new_override(self, master: Component) -> Component:
+        """A copy of the series for one occurrence, put behind it."""
+        length_end, first = master.line("DTEND"), master.line("DTSTART")
+        start, end = ical.span(master, self.document)
+        when = ical.recurrence_time(self.recurrence, start)
+        copy = Component(master.name, list(master.items), master.begin, master.end)
+        copy.remove(*ical.RECURRENCE)
+        if first is not None:
+            copy.put(ical.line_like(first, "DTSTART", when, self.document))
+            copy.put(ical.line_like(first, "RECURRENCE-ID", when, self.document))
+        if length_end is not None:
+            copy.put(ical.line_like(length_end, "DTEND", _later(when, start, end), self.document))
+        for calendar in self.document.components("VCALENDAR"):
+            places = [i for i, item in enumerate(calendar.items) if item is master]
+            if places:
+                calendar.items.insert(places[0] + 1, copy)
+        self.components.append(copy)
+        return copy
+
+    def _shift_series(self, master: Component, before: When) -> None:
+        """After its start moved: move the rule, the exceptions and the names of changed occurrences along."""
+        after = ical.span(master, self.document)[0]
+        if isinstance(before, dt.datetime) != isinstance(after, dt.datetime):
+            raise ToolError("a repeating whole-day event cannot get a time of day; cancel it and add it anew")
+        delta = _wall(after) - _wall(before)
+        line = master.line("RRULE")
+        if line is not None:
+            master.put(new_line("RRULE", ical.moved_rule(line.value, before, after, delta)))
+        for component in self.components:
+            items: list[Line | Component] = []
+            for item in component.items:
+                if isinstance(item, Line) and item.name in ("EXDATE", "RDATE", "RECURRENCE-ID"):
+                    for when in ical.times(item, self.document):
+                        items.append(ical.line_like(item, item.name, when + delta, self.document))
+                else:
+                    items.append(item)
+            component.items = items
+
+    def _drop(self, *components: Component) -> None:
+        for calendar in self.document.components("VCALENDAR"):
+            calendar.items = [item for item in calendar.items if not any(item is c for c in components)]
+
+
+def _set_start(component: Component, document: Component, start: dt.datetime) -> None:
+    """Move an event to `start` (in the owner's zone), keeping its length."""
+    old_start, old_end = ical.span(component, document)
+    is_midnight = start.time() == dt.time()
+    first = component.line("DTSTART")
+    new_start: When = start
+    if not isinstance(old_start, dt.datetime):
+        if not is_midnight:  # a whole day gets a time: an hour
+            component.remove("DURATION")
+            component.put(ical.time_line("DTSTART", start, start.tzinfo))
+            component.put(ical.time_line("DTEND", start + dt.timedelta(hours=1), start.tzinfo))
+            return
+        new_start = start.date()
+    elif is_midnight:
+        new_start = dt.datetime.combine(start.date(), ical.in_zone(old_start, start.tzinfo).time(), start.tzinfo)
+    if first is not None:
+        component.put(ical.line_like(first, "DTSTART", new_start, document))
+    last = component.line("DTEND")
+    if last is not None:
+        component.put(ical.line_like(last, "DTEND", _later(new_start, old_start, old_end), document))
+
+
+def _later(start: When, old_start: When, old_end: When) -> When:
+    """`start` and the real time between the old start and end."""
+    if not isinstance(start, dt.datetime):
+        return start + (_wall(old_end) - _wall(old_start))
+    zone = old_start.tzinfo if isinstance(old_start, dt.datetime) else None
+    if zone is None:
+        return start + (_wall(old_end) - _wall(old_start))
+    length = ical.in_zone(old_end, zone).astimezone(dt.UTC) - ical.in_zone(old_start, zone).astimezone(dt.UTC)
+    return (ical.in_zone(start, zone).astimezone(dt.UTC) + length).astimezone(start.tzinfo or zone)
+
+
+def _wall(when: When) -> dt.datetime:
+    return when.replace(tzinfo=None) if isinstance(when, dt.datetime) else dt.datetime.combine(when, dt.time())

@@ -1,0 +1,385 @@
+"""Times, time zones and repetition of iCalendar components (RFC 5545), over `contentlines`.
+
+A time is read as it was meant: a `date` for a whole day, an aware `datetime` for a moment, a naive one for a floating
+time (the same wall clock everywhere). `in_zone` turns any of them into the owner's zone.
+Not covered: rules that repeat more often than daily are refused (one line could stand for millions of occurrences).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import functools
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import cast
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from hearth.errors import ToolError
+from hearth.formats.content_lines import Component, Line, new_component, new_line, parse
+from hearth.formats.tool_signature import parse_duration
+
+When = dt.date | dt.datetime
+"""A whole day, or a moment (aware) or wall-clock time (naive)."""
+
+MIN_YEAR, MAX_YEAR = 1900, 2200
+FIRST_YEAR_OF_SERIES = "1583"
+"""The calendar we count in; a series since the year 26 would be a mistake in a file, and slow."""
+REPEATS = ("none", "daily", "weekly", "monthly", "yearly")
+_WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
+_UNITS = {"DAILY": "day", "WEEKLY": "week", "MONTHLY": "month", "YEARLY": "year"}
+RECURRENCE = ("RRULE", "RDATE", "EXDATE", "EXRULE")
+
+# ── Reading times ─────────────────────────────────────────────────────────────────────────────────────────
+
+_TIME = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)(\d\d)(Z)?)?\Z")
+
+
+def read_time(line: Line, document: Component) -> When:
+    """The (first) time of a property. Raises: ValueError."""
+    return times(line, document)[0]
+
+
+def times(line: Line, document: Component) -> list[When]:
+    """Every time of a property such as EXDATE; of a period, its start. Raises: ValueError."""
+    zone = zone_of(line.parameter("TZID"), document) if line.params else None
+    return [_time(text.strip().partition("/")[0], zone) for text in line.value.split(",")]
+
+
+def _time(text: str, zone: dt.tzinfo | None) -> When:
+    match = _TIME.match(text)
+    if match is None:
+        raise ValueError(f"{text[:40]!r} is not an iCalendar time; expected one such as 20261120T183000Z")
+    year, month, day, hour, minute, second, utc = match.groups()
+    if hour is None:
+        return dt.date(int(year), int(month), int(day))
+    tzinfo = dt.UTC if utc else zone
+    return dt.datetime(
+        int(year), int(month), int(day), int(hour), int(minute), min(int(second), 59), tzinfo=tzinfo
+    )  # a leap second has no datetime
+
+
+def zone_of(tzid: str, document: Component) -> dt.tzinfo | None:
+    """The zone that TZID means in this file; None when it names none (read as floating)."""
+    if not tzid:
+        return None
+    zone = _named_zone(tzid)
+    if zone is not None:
+        return zone
+    for root in document.components("VCALENDAR"):
+        for component in root.components("VTIMEZONE"):
+            if component.text("TZID") == tzid:
+                return _defined_zone(component.render())
+    return None
+
+
+@functools.lru_cache(maxsize=512)
+def _named_zone(tzid: str) -> ZoneInfo | None:
+    """IANA names, also behind a vendor's prefix (`/mozilla.org/20050126_1/Europe/Berlin`), and Windows names."""
+    parts = tzid.strip("/").split("/")
+    for name in dict.fromkeys((tzid, "/".join(parts[-2:]), "/".join(parts[-3:]))):
+        try:
+            return ZoneInfo(name)
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            continue
+    from icalendar.timezone.windows_to_olson import WINDOWS_TO_OLSON  # heavy; only odd files need it
+
+    return ZoneInfo(WINDOWS_TO_OLSON[tzid]) if tzid in WINDOWS_TO_OLSON else None
+
+
+@functools.lru_cache(maxsize=64)
+def _defined_zone(vtimezone: bytes) -> dt.tzinfo | None:
+    import icalendar  # heavy; only files with a zone of their own need it
+
+    try:
+        timezone = cast(icalendar.Timezone, icalendar.Timezone.from_ical(vtimezone))
+        return cast(dt.tzinfo, timezone.to_tz(lookup_tzid=False))
+    except Exception:  # a third-party parser on foreign bytes: whatever it raises, the zone is unknown
+        return None
+
+
+def in_zone(when: When, zone: dt.tzinfo | None) -> dt.datetime:
+    """`when` in `zone`: a day at its midnight, a floating time as it stands. Raises: ValueError: out of range there."""
+    if not isinstance(when, dt.datetime):
+        return dt.datetime.combine(when, dt.time(), zone)
+    if when.tzinfo is None:
+        return when.replace(tzinfo=zone)
+    try:
+        return when.astimezone(zone)
+    except OverflowError:
+        raise ValueError(f"{when.isoformat()} cannot be said in the owner's time zone") from None
+
+
+def span(component: Component, document: Component) -> tuple[When, When]:
+    """Start and end of an event as written; without an end, a day lasts a day and a moment none.
+
+    Raises:
+        ValueError: No start, or a time that cannot be read.
+    """
+    first = component.line("DTSTART")
+    if first is None:
+        raise ValueError("an event without DTSTART")
+    start = read_time(first, document)
+    last = component.line("DTEND")
+    length = component.line("DURATION")
+    if last is not None:
+        end = read_time(last, document)
+        if isinstance(start, dt.datetime) != isinstance(end, dt.datetime):
+            raise ValueError("DTSTART and DTEND are not both days or both times")
+        return start, end
+    if length is not None:
+        return start, start + _length(length.value)
+    return start, start if isinstance(start, dt.datetime) else start + dt.timedelta(days=1)
+
+
+def _length(text: str) -> dt.timedelta:
+    return parse_duration(text.strip().lstrip("+").upper())
+
+
+# ── Writing times ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _compact(when: When) -> str:
+    """`20261120` or `20261120T183000`; `strftime` does not pad years below 1000."""
+    text = when.isoformat()[:19] if isinstance(when, dt.datetime) else when.isoformat()
+    return text.replace("-", "").replace(":", "")
+
+
+def time_line(name: str, when: When, zone: dt.tzinfo | None) -> Line:
+    """A property with a time: a day, a floating time, or a moment in `zone` if that has an IANA name, else in UTC."""
+    if not isinstance(when, dt.datetime):
+        return new_line(name, _compact(when), {"VALUE": "DATE"})
+    if when.tzinfo is None:
+        return new_line(name, _compact(when))
+    key = zone.key if isinstance(zone, ZoneInfo) else ""
+    if key and key != "UTC":
+        return new_line(name, _compact(when.astimezone(zone)), {"TZID": key})
+    return new_line(name, _compact(when.astimezone(dt.UTC)) + "Z")
+
+
+def line_like(old: Line, name: str, when: When, document: Component) -> Line:
+    """Another time, in the zone (or floating, or by the day) that the property `old` was written in.
+
+    A moment replaces a day in its own zone, and a floating time by its wall clock.
+    """
+    was = read_time(old, document)
+    if not isinstance(when, dt.datetime) or not isinstance(was, dt.datetime):
+        return time_line(name, when, when.tzinfo if isinstance(when, dt.datetime) else None)
+    if was.tzinfo is None or when.tzinfo is None:
+        return new_line(name, _compact(when))
+    if old.value.endswith("Z"):
+        return new_line(name, _compact(when.astimezone(dt.UTC)) + "Z")
+    return new_line(name, _compact(when.astimezone(was.tzinfo)), {"TZID": old.parameter("TZID")})
+
+
+def renamed(line: Line, name: str) -> Line:
+    """The same time under another property name."""
+    params = {key: line.parameter(key) for key in ("TZID", "VALUE") if line.parameter(key)}
+    return new_line(name, line.value, params)
+
+
+def new_calendar(year: int, zone: dt.tzinfo | None, *components: Component) -> Component:
+    """A document with a VCALENDAR around `components`, and the VTIMEZONE of `zone` (from `year` on) if they use it."""
+    calendar = new_component(
+        "VCALENDAR", new_line("VERSION", "2.0"), new_line("PRODID", "-//Hearth//hearth-agent//EN"), *components
+    )
+    document = Component(items=[calendar])
+    define_zone(document, zone, year)
+    return document
+
+
+def define_zone(document: Component, zone: dt.tzinfo | None, year: int) -> None:
+    """Add the VTIMEZONE of `zone` to the file if its times name it and it is not there yet."""
+    key = zone.key if isinstance(zone, ZoneInfo) else ""
+    for calendar in document.components("VCALENDAR"):
+        known = {component.text("TZID") for component in calendar.components("VTIMEZONE")}
+        used = any(line.parameter("TZID") == key for item in calendar.components() for line in item.lines())
+        if key and used and key not in known:
+            place = next(i for i, item in enumerate(calendar.items) if isinstance(item, Component))
+            calendar.items.insert(place, parse(_vtimezone(key, year)).components()[0])
+
+
+@functools.lru_cache(maxsize=16)
+def _vtimezone(key: str, year: int) -> bytes:
+    import icalendar  # heavy; only writing needs it
+
+    first, last = dt.date(max(year - 1, 1970), 1, 1), dt.date(max(year, 1970) + 11, 1, 1)
+    zone = icalendar.Timezone.from_tzinfo(ZoneInfo(key), key, first_date=first, last_date=last)
+    zone.pop("COMMENT", None)
+    return bytes(zone.to_ical())
+
+
+def stamp(component: Component, now: dt.datetime) -> None:
+    """Mark a changed component: DTSTAMP and LAST-MODIFIED now, SEQUENCE one higher."""
+    utc = f"{now.astimezone(dt.UTC):%Y%m%dT%H%M%SZ}"
+    component.put(new_line("DTSTAMP", utc))
+    component.put(new_line("LAST-MODIFIED", utc))
+    sequence = component.text("SEQUENCE")
+    component.put(new_line("SEQUENCE", str(int(sequence) + 1 if sequence.isdecimal() else 1)))
+
+
+def checked_moment(when: dt.datetime, what: str, zone: dt.tzinfo | None) -> dt.datetime:
+    """`when` in the owner's zone. Raises: ToolError: a year no calendar keeps."""
+    if not MIN_YEAR < when.year < MAX_YEAR:
+        raise ToolError(
+            f"{what} {when.isoformat()!r} is out of range; expected a year between {MIN_YEAR} and {MAX_YEAR}"
+        )
+    return when.replace(tzinfo=zone) if when.tzinfo is None else when.astimezone(zone)
+
+
+# ── Repetition ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def rule_for(repeat: str, start: dt.date) -> str:
+    """RRULE of one of `REPEATS`; a day that some months lack means their last day. Empty for `none`."""
+    if repeat == "none":
+        return ""
+    rule = f"FREQ={repeat.upper()}"
+    days = ",".join(str(day) for day in range(28, start.day + 1))
+    if repeat == "monthly" and start.day > 28:
+        return f"{rule};BYMONTHDAY={days};BYSETPOS=-1"
+    if repeat == "yearly" and (start.month, start.day) == (2, 29):
+        return f"{rule};BYMONTH=2;BYMONTHDAY={days};BYSETPOS=-1"
+    return rule
+
+
+def moved_rule(rule: str, before: When, after: When, delta: dt.timedelta) -> str:
+    """The rule of a series whose start moved from `before` to `after`. Raises: ToolError: it fits one day only."""
+    parts = rule_parts(rule)
+    freq = parts.get("FREQ", "").lower()
+    limits = {name: value for name, value in parts.items() if name.startswith("BY")}
+    if limits and before.timetuple()[:3] != after.timetuple()[:3]:
+        own = rule_parts(rule_for(freq, before))
+        if limits == {name: value for name, value in own.items() if name.startswith("BY")}:
+            parts = {name: value for name, value in parts.items() if name not in limits}
+            parts |= rule_parts(rule_for(freq, after))
+        elif freq == "weekly" and limits == {"BYDAY": _WEEKDAYS[before.weekday()]}:
+            parts["BYDAY"] = _WEEKDAYS[after.weekday()]
+        else:
+            raise ToolError(
+                f"the series repeats by {rule!r}, which fits its day only; move one occurrence of it instead"
+            )
+    elif not limits and freq in ("monthly", "yearly"):
+        parts |= rule_parts(rule_for(freq, after))
+    if "UNTIL" in parts:
+        parts["UNTIL"] = shifted(parts["UNTIL"], delta)
+    return ";".join(f"{name}={value}" for name, value in parts.items())
+
+
+def repeat_of(component: Component) -> str:
+    """How a component repeats, in words: one of `REPEATS`, `every 2 weeks`, or `on other days` for a list of dates."""
+    line = component.line("RRULE")
+    if line is None:
+        return "on other days" if component.line("RDATE") is not None else "none"
+    parts = rule_parts(line.value)
+    interval, freq = parts.get("INTERVAL", "1"), parts.get("FREQ", "").upper()
+    if interval == "1" or freq not in _UNITS:
+        return freq.lower() or "none"
+    return f"every {interval} {_UNITS[freq]}s"
+
+
+def rule_parts(rule: str) -> dict[str, str]:
+    return {name.upper(): value for name, _, value in (part.partition("=") for part in rule.split(";")) if name}
+
+
+def repeats(component: Component) -> bool:
+    return any(item.name in ("RRULE", "RDATE") for item in component.lines())
+
+
+def check_rules(component: Component) -> None:
+    """Raises: ValueError: A rule that would never end being expanded, or stands for too many occurrences."""
+    first = component.line("DTSTART") or component.line("DUE")
+    if repeats(component) and first is not None and first.value[:4] < FIRST_YEAR_OF_SERIES:
+        raise ValueError(f"it repeats since the year {first.value[:4]!r}; expected {FIRST_YEAR_OF_SERIES} or later")
+    for line in component.lines():
+        if line.name not in ("RRULE", "EXRULE"):
+            continue
+        parts = rule_parts(line.value)
+        interval = parts.get("INTERVAL", "1")
+        if parts.get("FREQ", "").upper() not in _UNITS:
+            raise ValueError(f"it repeats by {line.value[:60]!r}; Hearth reads daily, weekly, monthly and yearly rules")
+        if not (interval.isdecimal() and 1 <= int(interval) <= 100_000):
+            raise ValueError(f"it repeats by {line.value[:60]!r}; expected INTERVAL to be a whole number above 0")
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """One time a component of a file takes place."""
+
+    number: int
+    """Of the component it comes from."""
+    start: When
+    end: When
+    recurrence: When
+    """When it was to be by the rule, before anybody moved it."""
+
+
+def occurrences(
+    document: Component, components: Mapping[int, Component], start: dt.datetime, end: dt.datetime | None
+) -> Iterator[Occurrence]:
+    """Expand a series: its rule, exceptions and overrides.
+
+    Args:
+        document: The file, for its zones.
+        components: The series and its overrides (one kind, one uid), by the number that the result names them by.
+        start: First moment of interest; aware.
+        end: Those that overlap start to end; None for all that end after `start`, in order, one at a time.
+    Raises:
+        ValueError: The series cannot be expanded.
+    """
+    import icalendar  # heavy; only files with repetition need them
+    import recurring_ical_events
+
+    for component in components.values():
+        check_rules(component)
+    kind = next(iter(components.values())).name
+    try:
+        calendar = icalendar.Calendar.from_ical(_numbered(document, components))
+        query = recurring_ical_events.of(calendar, components=[kind])
+        for item in query.after(start) if end is None else query.between(start, end):
+            begun = item["DTSTART"].dt if "DTSTART" in item else item["DUE"].dt
+            recurrence = item["RECURRENCE-ID"].dt if "RECURRENCE-ID" in item else begun
+            yield Occurrence(int(item["X-HEARTH-INDEX"]), begun, item.end, recurrence)
+    except Exception as error:  # a third-party parser on foreign bytes: whatever it raises, the file is unreadable
+        raise ValueError(f"its repetition cannot be read ({str(error)[:120]})") from None
+
+
+def _numbered(document: Component, components: Mapping[int, Component]) -> bytes:
+    """A file of these components, each with its number in it, and with zone names of its own made unique, since the
+    parser keeps the first definition of a name for all later files."""
+    zones = [zone for calendar in document.components("VCALENDAR") for zone in calendar.components("VTIMEZONE")]
+    data = b"".join(zone.render() for zone in zones)
+    for number, component in components.items():
+        items = [new_line("X-HEARTH-INDEX", str(number)), *component.items]
+        data += Component(component.name, items, component.begin, component.end).render()
+    for zone in zones:
+        tzid = zone.text("TZID")
+        if tzid and _named_zone(tzid) is None:
+            unique = f"X-{hashlib.sha256(zone.render()).hexdigest()[:16]}".encode()
+            name = re.escape(tzid.encode("utf-8", "surrogateescape"))
+            data = re.sub(rb'(TZID[=:])"?' + name + rb'"?(?=[\r\n:;])', rb"\g<1>" + unique, data)
+    data = re.sub(rb"\r(?!\n)", b"\r\n", data)  # a line end to us, not to that parser
+    return b"BEGIN:VCALENDAR\r\n" + data + b"END:VCALENDAR\r\n"
+
+
+def recurrence_text(recurrence: When, series_start: When) -> str:
+    """The occurrence's name within its series: its time by the rule, in the series' own zone."""
+    if not isinstance(series_start, dt.datetime) or not isinstance(recurrence, dt.datetime):
+        return _compact(recurrence)[:8]
+    if series_start.tzinfo is not None and recurrence.tzinfo is not None:
+        recurrence = recurrence.astimezone(series_start.tzinfo)
+    return _compact(recurrence)
+
+
+def recurrence_time(text: str, series_start: When) -> When:
+    """The inverse of `recurrence_text`. Raises: ValueError."""
+    when = _time(text, series_start.tzinfo if isinstance(series_start, dt.datetime) else None)
+    if isinstance(when, dt.datetime) != isinstance(series_start, dt.datetime):
+        raise ValueError(f"{text!r} is not an occurrence of a series that starts {series_start}")
+    return when
+
+
+def shifted(text: str, delta: dt.timedelta) -> str:
+    """A time as it is written (of UNTIL), so much later. Raises: ValueError."""
+    return _compact(_time(text, None) + delta) + ("Z" if text.endswith("Z") else "")

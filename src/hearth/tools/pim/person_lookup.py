@@ -1,0 +1,156 @@
+"""Which person a name means: full, first or last name, nickname, or what they are to the owner (`mum`, `dentist`).
+
+Case, accents, titles and possessives make no difference. A relation counts where the card says it of the person: in a
+bare RELATED, ROLE, TITLE or CATEGORIES, or at the start of a phrase of the NOTE (`my dentist, very gentle`), never
+where a note speaks of somebody else (`Anna's mum`, `call before noon, or ask the dentist`).
+Not covered: languages other than English for relations, typing errors.
+"""
+
+from __future__ import annotations
+
+import re
+
+from hearth.language.text.normalize import folded, stem, stems
+from hearth.protocols import Workspace
+from hearth.tools.pim.cards import Card, read_cards
+from hearth.types import Entity
+
+NO_FIT = 99
+MAX_ALIAS_CHARS = 60
+_TITLES = frozenset(["dr", "prof", "mr", "mrs", "ms", "miss", "sir", "frau", "herr", "mme", "mlle", "dott", "ing"])
+_SMALL = frozenset(["my", "our", "the", "a"])
+_SAME = (
+    frozenset(["mum", "mom", "mother", "mama", "mummy", "mommy", "mam"]),
+    frozenset(["dad", "father", "papa", "daddy"]),
+    frozenset(["grandma", "grandmother", "granny", "nan", "gran"]),
+    frozenset(["grandpa", "grandfather", "grandad", "granddad"]),
+    frozenset(["doctor", "gp", "physician"]),
+    frozenset(["flatmate", "roommate"]),
+    frozenset(["neighbour", "neighbor"]),
+    frozenset(["kid", "child"]),
+    frozenset(["fiance", "fiancee"]),
+)
+_KINDS = {
+    "parent": frozenset(["mum", "mom", "mother", "dad", "father"]),
+    "grandparent": frozenset(["grandma", "grandmother", "grandpa", "grandfather"]),
+    "spouse": frozenset(["husband", "wife"]),
+    "partner": frozenset(["husband", "wife", "girlfriend", "boyfriend", "spouse"]),
+    "child": frozenset(["son", "daughter"]),
+    "sibling": frozenset(["brother", "sister"]),
+}
+"""Asking for the kind finds each of them, but not the other way round."""
+_RELATIONS = frozenset().union(*_SAME, _KINDS, *_KINDS.values()) | {
+    *("aunt", "uncle", "cousin", "niece", "nephew", "friend", "boss", "colleague", "dentist", "vet", "plumber"),
+    *("electrician", "landlord", "landlady", "lawyer", "accountant", "teacher", "coach", "trainer", "hairdresser"),
+    *("barber", "babysitter", "nanny", "cleaner", "gardener", "mechanic", "therapist", "physio", "optician", "midwife"),
+    *(
+        "pharmacist",
+        "tutor",
+        "carpenter",
+        "painter",
+        "roofer",
+        "architect",
+        "pastor",
+        "notary",
+        "handyman",
+        "caretaker",
+    ),
+}
+
+
+def entities(workspace: Workspace) -> tuple[Entity, ...]:
+    """The people in the owner's contacts, by every name they go by, for a planner's context.
+
+    Aliases: first and last name, nicknames, and what they are to the owner. Unreadable files are left out.
+    """
+    found: dict[tuple[str, tuple[str, ...]], Entity] = {}
+    for file in read_cards(workspace).values():
+        for card in file.cards:
+            texts = (*card.titles, *card.related, *card.categories, card.notes)
+            said = {word for text in texts for word in relations_in(text)}
+            alike = {other for word in said for other in synonyms(word)}
+            # Not whole titles: whoever speaks of the printer seldom means the person who is one.
+            names = (*_parts_of(card), *card.nicknames, *sorted(said | alike))
+            once: dict[str, str] = {}
+            for name in names:
+                if name and name != card.name and len(name) <= MAX_ALIAS_CHARS:
+                    once.setdefault(folded(name), name)
+            aliases = tuple(once.values())
+            found.setdefault((card.name, aliases), Entity(card.name, "person", aliases))
+    return tuple(sorted(found.values(), key=lambda entity: (folded(entity.name), entity.aliases)))
+
+
+def _labels(card: Card) -> tuple[str, ...]:
+    """What the card calls the person: titles, and of RELATED what is a relation, since it may be another's name."""
+    return (*card.titles, *(text for text in card.related if relations_in(text)))
+
+
+def _parts_of(card: Card) -> tuple[str, ...]:
+    """First and last name; of a card that does not tell them apart, the first and last word of the name."""
+    if card.given or card.family or card.name == card.organisation:
+        return card.given, card.family
+    words = [word for word in card.name.split() if folded(word).strip(".") not in _TITLES]
+    return (words[0], words[-1]) if words else ()
+
+
+def relations_in(text: str) -> list[str]:
+    """The relation words that a text says of the person it is about: among the first words of a phrase."""
+    found: list[str] = []
+    for phrase in re.split(r"[.;,:!?()/\n]+", folded(text[:2_000])):
+        for word in phrase.split()[:3]:
+            if stem(word) in _RELATIONS and not word.endswith(("'s", "’s")):
+                found.append(stem(word))
+                break
+            if "'" in word or "’" in word:
+                break
+    return list(dict.fromkeys(found))
+
+
+def synonyms(word: str) -> frozenset[str]:
+    """Other words for a relation that mean the same."""
+    return next((group for group in _SAME if word in group), frozenset([word])) - {word}
+
+
+def name_words(name: str) -> tuple[str, ...]:
+    """The telling words of a name: without `my`, `Dr.` and a possessive."""
+    plain = re.sub(r"['’]s?$", "", folded(name.strip()))
+    words = re.findall(r"[\w@.+-]*\w", plain)
+    return tuple(w for w in words if w not in _TITLES and w not in _SMALL) or tuple(words)
+
+
+def _plain(word: str) -> str:
+    """`mueller` and `muller` alike: how names with an umlaut are written without one."""
+    return re.sub(r"(?<=[aou])e", "", word)
+
+
+def fit(asked: tuple[str, ...], whole: str, card: Card) -> int:
+    """How well a card fits what was asked for; lower is better, `NO_FIT` not at all.
+
+    Args:
+        asked: Its `name_words`.
+        whole: All of it, folded.
+    """
+    name, given, family = name_words(card.name), name_words(card.given), name_words(card.family)
+    parts = {*name, *given, *family}
+    nicknames = [name_words(nickname) for nickname in card.nicknames]
+    if asked == name or whole in (folded(card.name), folded(card.email), card.phone):
+        return 0
+    if asked in nicknames:
+        return 1
+    if asked in (given, family) or (len(asked) > 1 and set(asked) <= parts):
+        return 2
+    known = parts.union(*nicknames)
+    if set(asked) <= known or {_plain(word) for word in asked} <= {_plain(word) for word in known}:
+        return 3
+    wanted = {" ".join(asked)}
+    if len(asked) == 1:
+        word = stem(asked[0])
+        wanted |= {word} | synonyms(word) | _KINDS.get(word, frozenset())
+    labels = (*_labels(card), *card.categories)
+    if wanted & ({folded(text) for text in labels} | {w for text in labels for w in stems(text)}):
+        return 4
+    if wanted & set(relations_in(card.notes)):
+        return 5
+    if all(len(word) >= 3 and any(part.startswith(word) for part in parts) for word in asked):
+        return 6
+    return 7 if {stem(word) for word in asked} <= stems(card.organisation) else NO_FIT

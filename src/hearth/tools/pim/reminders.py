@@ -1,0 +1,443 @@
+"""Reminders and timers: iCalendar tasks (VTODO with an alarm) in `reminders/`, any program's.
+
+A repeating reminder is one task; doing it moves it to its next time. What is not changed in a file stays byte for byte.
+Not covered: ringing. These tools keep the list; a program that shows alarms reads the same files.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import functools
+import uuid
+from dataclasses import dataclass
+from typing import Literal, NewType
+
+from hearth.errors import NotFound, ToolError
+from hearth.formats.content_lines import (
+    Component,
+    checked_text,
+    escape,
+    new_component,
+    new_line,
+    parse,
+    read_folder,
+    unreadable_notice,
+)
+from hearth.formats.tool_signature import ID_IS_A_KEY, tool
+from hearth.language.text.normalize import Query
+from hearth.protocols import CallContext
+from hearth.tools.pim import ical
+from hearth.tools.pim.ical import When
+
+FOLDER = "reminders"
+MAX_TEXT_CHARS = 2_000
+MAX_TIMER = dt.timedelta(days=366)
+MAX_REMINDERS = 200
+_NAMESPACE = uuid.UUID("b1d0a5b4-6c0f-4f0c-9d3a-2a6d1f7e4c35")
+
+ReminderId = NewType("ReminderId", str)
+Repeat = Literal["none", "daily", "weekly", "monthly", "yearly"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reminder:
+    """Something the owner wants to be reminded of."""
+
+    id: ReminderId
+    text: str
+    at: dt.datetime | None
+    """When; None for a task of another program that has no time. Of a repeating one, the next time."""
+    repeat: str
+    """`none`, `daily`, `weekly`, `monthly`, `yearly`, or in words (`every 2 weeks`)."""
+    is_done: bool
+
+
+# ── What files hold ───────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """One VTODO as it stands in its file."""
+
+    index: int
+    uid: str
+    text: str
+    words: str
+    due: When | None
+    repeat: str
+    is_done: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    tasks: tuple[_Task, ...]
+    fault: str = ""
+
+
+@functools.lru_cache(maxsize=20_000)
+def _file(data: bytes) -> _File:
+    """Keyed by content, so that it can never be out of date."""
+    try:
+        document = parse(data)
+    except ValueError as error:
+        return _File((), str(error))
+    tasks: list[_Task] = []
+    fault = ""
+    for index, component in enumerate(_todos(document)):
+        try:
+            tasks.append(_task(index, component, document))
+        except (ValueError, OverflowError) as error:
+            fault = fault or str(error)
+    return _File(tuple(tasks), fault)
+
+
+def _todos(document: Component) -> list[Component]:
+    return [todo for calendar in document.components("VCALENDAR") for todo in calendar.components("VTODO")]
+
+
+def _task(index: int, todo: Component, document: Component) -> _Task:
+    line = todo.line("DUE") or todo.line("DTSTART")
+    ical.check_rules(todo)
+    text = todo.text("SUMMARY").strip()
+    is_over = todo.text("STATUS").upper() in ("COMPLETED", "CANCELLED") or todo.text("PERCENT-COMPLETE") == "100"
+    return _Task(
+        index=index,
+        uid=todo.text("UID").strip(),
+        text=text or "(without text)",
+        words=f"{text} {todo.text('DESCRIPTION')}"[:20_000],
+        due=ical.read_time(line, document) if line is not None else None,
+        repeat=ical.repeat_of(todo),
+        is_done=is_over or todo.line("COMPLETED") is not None,
+    )
+
+
+@dataclass(slots=True)
+class _Place:
+    """Where a reminder stands."""
+
+    path: str
+    document: Component
+    todo: Component
+    task: _Task
+
+
+class _Reminders:
+    """Every readable reminder of the owner, for one call."""
+
+    def __init__(self, call: CallContext) -> None:
+        self._call = call
+        self._data: dict[str, bytes] = {}
+        self._tasks: dict[ReminderId, tuple[str, _Task]] = {}
+        self._faults: dict[str, str] = {}
+        for path, data, fault in read_folder(call.workspace, FOLDER, "*.ics"):
+            if fault:
+                self._faults[path] = fault
+                continue
+            file = _file(data)
+            self._data[path] = data
+            for task in file.tasks:
+                self._tasks.setdefault(ReminderId(task.uid or f"{path}#{task.index}"), (path, task))
+            if file.fault:
+                self._faults[path] = file.fault
+
+    def open(self, query: Query, start: dt.datetime | None, end: dt.datetime | None) -> list[Reminder]:
+        """Those to come or overdue that match, soonest first, those without a time last."""
+        found: list[Reminder] = []
+        for is_loose in (False, True):
+            for id_, (path, task) in self._tasks.items():
+                if task.is_done or not (query.matches_loosely(task.words) if is_loose else query.matches(task.words)):
+                    continue
+                try:
+                    at = self._next(path, task, start or self._call.now)
+                except ValueError as error:
+                    self._faults[path] = str(error)
+                    continue
+                if _is_within(at, start, end):
+                    found.append(Reminder(id_, task.text, at, task.repeat, is_done=False))
+            if found:
+                break
+        if self._faults:
+            self._call.notices.append(unreadable_notice(self._faults))
+        latest = dt.datetime.max.replace(tzinfo=dt.UTC)
+        return sorted(found, key=lambda reminder: (reminder.at or latest, reminder.text, reminder.id))
+
+    def _next(self, path: str, task: _Task, start: dt.datetime) -> dt.datetime | None:
+        """When it is due; of a repeating one, the first time from `start` on."""
+        if task.due is None:
+            return None
+        due = ical.in_zone(task.due, self._call.now.tzinfo)
+        if task.repeat == "none" or due >= start:
+            return due
+        document = parse(self._data[path])
+        return next_time(_todos(document)[task.index], document, start - dt.timedelta(seconds=1)) or due
+
+    def locate(self, reminder: ReminderId) -> _Place:
+        """Raises: NotFound."""
+        reminder = ReminderId(str(reminder))
+        if reminder not in self._tasks:
+            hint = f" ({unreadable_notice(self._faults)})" if self._faults else ""
+            raise NotFound(f"there is no reminder {reminder[:200]!r}; look for it with find_reminders first{hint}")
+        path, task = self._tasks[reminder]
+        document = parse(self._data[path])
+        return _Place(path, document, _todos(document)[task.index], task)
+
+
+def _is_within(at: dt.datetime | None, start: dt.datetime | None, end: dt.datetime | None) -> bool:
+    if at is None:
+        return start is None and end is None
+    return (start is None or at >= start) and (end is None or at < end)
+
+
+def next_time(todo: Component, document: Component, after: dt.datetime) -> dt.datetime | None:
+    """The first time of a repeating task that is later than `after`, in that zone; None: it does not come again.
+
+    Raises:
+        ValueError: The rule cannot be read.
+    """
+    for found in ical.occurrences(document, {0: _without_end(todo)}, after, None):
+        at = ical.in_zone(found.start, after.tzinfo)
+        if at > after:
+            return at
+    return None
+
+
+def _without_end(todo: Component) -> Component:
+    """The rule repeats the start; an end would only blur what comes after what."""
+    first = todo.line("DTSTART") or todo.line("DUE")
+    copy = Component(todo.name, list(todo.items), todo.begin, todo.end)
+    copy.remove("DUE", "DURATION")
+    if first is not None:
+        copy.put(ical.renamed(first, "DTSTART"))
+    return copy
+
+
+# ── Tools ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@tool(effect="change", answer="Reminder set: {text}, {at}[, then {repeat}].")
+def add_reminder(call: CallContext, text: str, at: dt.datetime, repeat: Repeat = "none") -> Reminder:
+    """Remind the owner of something at a time, once or again and again.
+
+    Args:
+        text: What to be reminded of.
+        at: When; of a repeating reminder, the first time.
+        repeat: How often.
+    Examples:
+        remind me to water the plants tomorrow at nine
+        every day at 8 in the evening remind me to take my tablets
+        don't let me forget to call the plumber on Monday morning
+    """
+    return _added(call, text, at, repeat)
+
+
+@tool(effect="change", answer="Timer set for {at}: {text}.")
+def set_timer(call: CallContext, length: dt.timedelta, text: str = "timer") -> Reminder:
+    """Set a timer that is up after a length of time.
+
+    Args:
+        length: How long from now.
+        text: What it is for.
+    Examples:
+        set a timer for 12 minutes
+        start a 45 second timer for the eggs
+        tell me when an hour and a half is up
+    """
+    if not dt.timedelta(0) < length <= MAX_TIMER:
+        raise ToolError(f"a timer of {length} cannot be set; expected more than 0 seconds and at most a year")
+    at = (call.now.astimezone(dt.UTC) + length).astimezone(call.now.tzinfo)
+    return _added(call, text or "timer", at, "none")
+
+
+def _added(call: CallContext, text: str, at: dt.datetime, repeat: Repeat) -> Reminder:
+    text = checked_text(text, "text", MAX_TEXT_CHARS)
+    if not text:
+        raise ToolError("a reminder needs a text; say what to be reminded of")
+    zone = call.now.tzinfo
+    at = ical.checked_moment(at, "the time", zone)
+    if at < call.now - dt.timedelta(minutes=1) and repeat == "none":
+        raise ToolError(f"{at.isoformat()} has passed (it is {call.now.isoformat()}); give a time to come")
+    utc = f"{call.now.astimezone(dt.UTC):%Y%m%dT%H%M%SZ}"
+    alarm = new_component(
+        "VALARM",
+        new_line("ACTION", "DISPLAY"),
+        new_line("DESCRIPTION", escape(text)),
+        new_line("TRIGGER", "PT0S", {"RELATED": "END"}),
+    )
+    todo = new_component(
+        "VTODO",
+        new_line("UID", str(uuid.uuid5(_NAMESPACE, call.key))),
+        new_line("DTSTAMP", utc),
+        new_line("CREATED", utc),
+        new_line("LAST-MODIFIED", utc),
+        ical.time_line("DUE", at, zone),
+        new_line("SUMMARY", escape(text)),
+        new_line("STATUS", "NEEDS-ACTION"),
+        alarm,
+    )
+    if repeat != "none":
+        todo.add(ical.time_line("DTSTART", at, zone))
+        todo.add(new_line("RRULE", ical.rule_for(repeat, at)))
+    document = ical.new_calendar(at.year, zone, todo)
+    if at < call.now - dt.timedelta(minutes=1):
+        _set_due(todo, document, next_time(todo, document, call.now) or at)
+    task = _task(0, todo, document)
+    call.workspace.write(f"{FOLDER}/{task.uid}.ics", document.render())
+    return _as_reminder(call, ReminderId(task.uid), task)
+
+
+@tool(
+    unconfirmed="file",
+    origins=ID_IS_A_KEY,
+    answer="{text}[, {at}][, {repeat}]",
+    answer_none="You have no open reminders like that.",
+)
+def find_reminders(
+    call: CallContext, query: str = "", start: dt.datetime | None = None, end: dt.datetime | None = None
+) -> list[Reminder]:
+    """Find open reminders, by words, by time, or both; overdue ones too when no time is given.
+
+    Args:
+        query: Words of the reminder; all must occur. Empty for every open reminder.
+        start: Only those due at this time or later.
+        end: Only those due before.
+    Examples:
+        what are my reminders
+        what do I have to remember today
+        do I have a reminder about the passport
+    """
+    zone = call.now.tzinfo
+    start = ical.checked_moment(start, "the start", zone) if start is not None else None
+    end = ical.checked_moment(end, "the end", zone) if end is not None else None
+    if start is not None and end is not None and end <= start:
+        raise ToolError(f"the end {end.isoformat()} is not after the start {start.isoformat()}; give a later end")
+    found = _Reminders(call).open(Query(query), start, end)
+    if len(found) > MAX_REMINDERS:
+        call.notices.append(f"{len(found) - MAX_REMINDERS} more reminders were found; ask for a shorter time.")
+    return found[:MAX_REMINDERS]
+
+
+@tool(effect="change", answer="Done: {text}.")
+def complete_reminder(call: CallContext, reminder: ReminderId) -> Reminder:
+    """Mark a reminder as done; a repeating one moves to its next time.
+
+    Args:
+        reminder: The reminder, as found.
+    Examples:
+        mark the reminder to return the library books as done
+        I have watered the plants, tick that off
+    """
+    place = _Reminders(call).locate(reminder)
+    todo, document = place.todo, place.document
+    following: dt.datetime | None = None
+    try:
+        if place.task.repeat != "none" and place.task.due is not None:
+            due = ical.in_zone(place.task.due, call.now.tzinfo)
+            following = next_time(todo, document, max(due, call.now))
+        if following is not None:
+            _count_down(todo, document, following)
+            _set_due(todo, document, following)
+    except (ValueError, OverflowError) as error:
+        raise ToolError(f"the reminder {place.task.text[:80]!r} cannot be moved to its next time: {error}") from None
+    if following is None:
+        utc = f"{call.now.astimezone(dt.UTC):%Y%m%dT%H%M%SZ}"
+        todo.put(new_line("STATUS", "COMPLETED"))
+        todo.put(new_line("COMPLETED", utc))
+        todo.put(new_line("PERCENT-COMPLETE", "100"))
+    return _saved(call, place, reminder)
+
+
+@tool(effect="change", answer="{text} is now set for {at}.")
+def move_reminder(call: CallContext, reminder: ReminderId, at: dt.datetime) -> Reminder:
+    """Set a reminder to another time; a repeating one goes on from there.
+
+    Args:
+        reminder: The reminder, as found.
+        at: When; at midnight only the day changes and the time of day stays.
+    Examples:
+        move the bin reminder to tonight at 8
+        remind me about the visa form on Monday instead
+    """
+    zone = call.now.tzinfo
+    at = ical.checked_moment(at, "the time", zone)
+    place = _Reminders(call).locate(reminder)
+    due = place.task.due
+    if at.time() == dt.time() and isinstance(due, dt.datetime):
+        at = dt.datetime.combine(at.date(), ical.in_zone(due, zone).time(), zone)
+    if at < call.now - dt.timedelta(minutes=1):
+        raise ToolError(f"{at.isoformat()} has passed (it is {call.now.isoformat()}); give a time to come")
+    line = place.todo.line("RRULE")
+    try:
+        if line is not None and due is not None:
+            place.todo.put(new_line("RRULE", ical.moved_rule(line.value, ical.in_zone(due, zone), at, dt.timedelta(0))))
+        _set_due(place.todo, place.document, at)
+    except (ValueError, OverflowError) as error:
+        raise ToolError(f"the reminder {place.task.text[:80]!r} cannot be moved: {error}") from None
+    return _saved(call, place, reminder)
+
+
+@tool(effect="change", answer="Reminder deleted: {text}.")
+def delete_reminder(call: CallContext, reminder: ReminderId) -> Reminder:
+    """Delete a reminder, with all its repetitions.
+
+    Args:
+        reminder: The reminder, as found.
+    Examples:
+        remove my reminder about the gym membership
+        I no longer need the reminder to fix the gate
+    """
+    place = _Reminders(call).locate(reminder)
+    result = _as_reminder(call, reminder, place.task)
+    for calendar in place.document.components("VCALENDAR"):
+        calendar.items = [item for item in calendar.items if item is not place.todo]
+    if any(c.name != "VTIMEZONE" for cal in place.document.components("VCALENDAR") for c in cal.components()):
+        call.workspace.write(place.path, place.document.render())
+    else:
+        call.workspace.delete(place.path)
+    return result
+
+
+def _set_due(todo: Component, document: Component, at: dt.datetime) -> None:
+    """Move DUE, and DTSTART where there is one, to `at`; a whole day stays one when `at` is midnight."""
+    due, start = todo.line("DUE"), todo.line("DTSTART")
+    model = due or start
+    was = ical.read_time(model, document) if model is not None else at
+    when: When = at if isinstance(was, dt.datetime) or at.time() != dt.time() else at.date()
+    if start is not None:
+        todo.put(ical.line_like(start, "DTSTART", when, document))
+    if due is not None:
+        todo.put(ical.line_like(due, "DUE", when, document))
+    if start is None and due is None:
+        todo.put(ical.time_line("DUE", when, at.tzinfo))
+
+
+def _count_down(todo: Component, document: Component, following: dt.datetime) -> None:
+    """With COUNT in the rule: leave what is left of it when it goes on from `following`."""
+    line = todo.line("RRULE")
+    parts = ical.rule_parts(line.value) if line is not None else {}
+    if not parts.get("COUNT", "").isdecimal():
+        return
+    first = todo.line("DTSTART") or todo.line("DUE")
+    begun = ical.in_zone(ical.read_time(first, document), following.tzinfo) if first is not None else following
+    found = ical.occurrences(document, {0: _without_end(todo)}, begun - dt.timedelta(seconds=1), following)
+    parts["COUNT"] = str(max(1, int(parts["COUNT"]) - sum(1 for _ in found)))
+    todo.put(new_line("RRULE", ";".join(f"{name}={value}" for name, value in parts.items())))
+
+
+def _saved(call: CallContext, place: _Place, reminder: ReminderId) -> Reminder:
+    ical.stamp(place.todo, call.now)
+    try:
+        task = _task(0, place.todo, place.document)
+        ical.define_zone(place.document, call.now.tzinfo, call.now.year)
+        result = _as_reminder(call, reminder, task)
+    except ValueError as error:
+        raise ToolError(f"the reminder {reminder!r} cannot be changed: {error}") from None
+    call.workspace.write(place.path, place.document.render())
+    return result
+
+
+def _as_reminder(call: CallContext, reminder: ReminderId, task: _Task) -> Reminder:
+    at = ical.in_zone(task.due, call.now.tzinfo) if task.due is not None else None
+    return Reminder(reminder, task.text, at, task.repeat, task.is_done)
+
+
+TOOLS = (add_reminder, set_timer, find_reminders, complete_reminder, move_reminder, delete_reminder)

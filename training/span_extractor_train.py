@@ -1,0 +1,542 @@
+"""Makes the argument reader's adapter: `python -m training.span_extractor_train` (extra `train`: torch).
+
+A low-rank change to every matrix of the sentence encoder, its norms and biases, and the heads are trained together on
+public calls (SGD: CC BY-SA 4.0; NesTools and NESTFUL: Apache-2.0) and on sentences of Hearth's own. Written are one
+small file and a record of how it came to be: hashes of the data, seed, options, counts, command. The same seed, data,
+torch and number of threads give the same file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import hashlib
+import json
+import os
+import random
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hearth.errors import MissingExtraError
+from hearth.formats.plan_json import read_jsonl, read_tools
+from hearth.learning.finetune.lora import LowRankEncoder
+from hearth.models.encoder.lora_encoder import WIDTH, Array, load_tokenizer, load_weights
+from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.models.span_extractor import (
+    GIVEN,
+    HEADS,
+    KINDS,
+    MATCH_TOKENS,
+    NO,
+    YES,
+    Layout,
+    Pieces,
+    packed,
+    unpacked,
+)
+from hearth.planning.arguments.schema_filler import ADAPTER_FILE
+from hearth.planning.arguments.slot_questions import Likeness, match_text
+from hearth.registry import load_tools
+from hearth.types import ToolSpec
+from training.span_extractor_data import (
+    PLAIN,
+    Corpus,
+    Exercise,
+    Sample,
+    Variation,
+    exercise,
+    nested_split,
+    other_tool,
+    pool,
+    read_samples,
+    samples_of,
+)
+
+try:
+    import torch
+    from torch import Tensor, nn
+    from torch.nn import functional
+except ModuleNotFoundError:
+    raise MissingExtraError("training the reader of arguments", "pip install 'hearth-agent[train]'") from None
+
+_OWN = (
+    Path(__file__).parents[1] / "src" / "hearth" / "data" / "demonstrations.jsonl",
+    Path(__file__).parent / "data" / "reader_matters.json",
+)
+_BATCH_TOKENS = 3072
+_BATCH_ROWS = 32
+_POOL = 24
+"""Batches drawn together and sorted by length, so that little is padding."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    seed: int = 1
+    rank: int = 32
+    n_steps: int = 1300
+    """Of some 3,000 tokens each; the learning rate falls to nothing at the end."""
+    lr: float = 1e-3
+    lr_plain: float = 4e-4
+    """For norms and biases."""
+    lr_heads: float = 1e-3
+    match_every: int = 6
+    """Every so many steps, one that matches conversations with tools."""
+    other_tools: float = 0.12
+    """Exercises beside which the form of a wrong tool is read."""
+    n_threads: int = 1
+    held_services: tuple[str, ...] = ()
+    """Services of SGD that are left out, to choose options by."""
+    save_every: int = 0
+    """Write what there is every so many steps, to look at; 0 never."""
+    n_second: int = 320
+    """Steps of the second stage, where yes and no are said as often, and oftener."""
+    second_lr: float = 0.6
+    """Its learning rates, as a share of the first's."""
+    n_third: int = 220
+    """Steps of a third stage, where most is about references."""
+    third_lr: float = 0.45
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What is met, and for how long."""
+
+    n_steps: int
+    lr: float
+    shares: tuple[float, float, float]
+    """Of conversations with single calls, of requests with references, of Hearth's own demonstrations."""
+    variation: Variation
+
+
+def stages_of(options: Options) -> tuple[Stage, ...]:
+    """First everything; then yes and no balanced; then more references."""
+    return (
+        Stage(options.n_steps, 1.0, (0.62, 0.28, 0.1), Variation()),
+        Stage(
+            options.n_second,
+            options.second_lr,
+            (0.62, 0.32, 0.06),
+            _BALANCED,
+        ),
+        Stage(options.n_third, options.third_lr, (0.36, 0.58, 0.06), _BALANCED),
+    )
+
+
+_BALANCED = Variation(matters=0.6, fates=(2, 4, 4, 3), turned=(1, 1))
+
+
+# ── Model ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Reader(nn.Module):  # type: ignore[misc, unused-ignore]
+    """MiniLM in half precision with a low-rank change, and the heads of `models.span_extractor`."""
+
+    def __init__(self, weights: Mapping[str, Array], rank: int) -> None:
+        super().__init__()
+        self.encoder = LowRankEncoder(weights, rank)
+        self.words = torch.tensor(np.array(weights["embeddings.word_embeddings.weight"]))
+        self.places = torch.tensor(np.array(weights["embeddings.position_embeddings.weight"]))
+        self.segments = torch.tensor(np.array(weights["embeddings.token_type_embeddings.weight"]))
+        self.heads = nn.ParameterDict({name: nn.Parameter(_head(name, self)) for name in HEADS})
+
+    def states(self, ids: Tensor, is_text: Tensor, is_there: Tensor) -> Tensor:
+        """Shape [rows, tokens, 384]; `is_text` marks the tokens that get the text's segment."""
+        table = torch.cat([self.words, self.heads["marks"]])
+        x = table[ids] + self.places[: ids.shape[1]]
+        x = x + torch.where(is_text[:, :, None], self.heads["segment"], self.segments[0])
+        states: Tensor = self.encoder(x, is_there)
+        return states
+
+    def load(self, data: bytes) -> None:
+        """Take over an adapter's file."""
+        adapter, heads = unpacked(data)
+        self.encoder.load_adapter(adapter)
+        with torch.no_grad():
+            for name, value in heads.items():
+                self.heads[name].copy_(torch.from_numpy(value))
+
+    def file(self) -> bytes:
+        """The adapter's file."""
+        return packed(self.encoder.adapter(), {k: v.detach().numpy() for k, v in self.heads.items()})
+
+
+def _head(name: str, model: Reader) -> Tensor:
+    shape = HEADS[name]
+    if name == "marks":
+        return torch.randn(shape) * 0.05
+    if name == "segment":
+        return model.segments[1].clone()
+    if name in ("signs", "kind_signs"):
+        return torch.tensor([2.0, 1.0, 1.0, 1.0, 1.0, 0.5, 0.2]) if name == "signs" else torch.zeros(shape)
+    if len(shape) == 2 and shape == (WIDTH, WIDTH):
+        return torch.eye(WIDTH) * 0.5 + torch.randn(shape) * 0.01
+    return torch.randn(shape) * 0.02 if len(shape) == 2 or name == "fit" else torch.zeros(shape)
+
+
+# ── Batches ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    layout: Layout
+    exercise: Exercise
+    signs: NDArray[np.float32]
+
+
+class Batches:
+    """Endless batches of rows, varied afresh."""
+
+    def __init__(
+        self,
+        corpora: Sequence[tuple[Corpus, float]],
+        pieces: Pieces,
+        likeness: Likeness,
+        options: Options,
+        variation: Variation = PLAIN,
+        seed: int = 0,
+    ) -> None:
+        self._corpora = corpora
+        self._variation = variation
+        self._pieces = pieces
+        self._likeness = likeness
+        self._options = options
+        self._rng = random.Random(options.seed + seed)
+        self.n_exercises = 0
+
+    def __iter__(self) -> Iterator[list[Row]]:
+        waiting: list[Row] = []
+        streams = [self._stream(corpus) for corpus, _ in self._corpora]
+        shares = [share for _, share in self._corpora]
+        while True:
+            while len(waiting) < _POOL * 16:
+                waiting += self._rows(next(self._rng.choices(streams, shares)[0]))
+            waiting.sort(key=lambda row: len(row.layout.ids))
+            batches: list[list[Row]] = [[]]
+            for row in waiting:
+                if batches[-1] and (
+                    (len(batches[-1]) + 1) * len(row.layout.ids) > _BATCH_TOKENS or len(batches[-1]) >= _BATCH_ROWS
+                ):
+                    batches.append([])
+                batches[-1].append(row)
+            waiting = []
+            self._rng.shuffle(batches)
+            yield from batches
+
+    def _stream(self, corpus: Corpus) -> Iterator[Exercise]:
+        tools = sorted(corpus.tools.values(), key=lambda spec: spec.name)
+        while True:
+            order = list(corpus.samples)
+            self._rng.shuffle(order)
+            for sample in order:
+                self.n_exercises += 1
+                yield exercise(sample, corpus, self._rng, self._variation)
+                if self._rng.random() < self._options.other_tools and not sample.fields:
+                    yield other_tool(sample, self._confusable(sample, tools))
+
+    def _confusable(self, sample: Sample, tools: Sequence[ToolSpec]) -> ToolSpec:
+        """Another tool; half the time one of the same domain."""
+        near = [t for t in tools if t.domain == sample.spec.domain and t.name != sample.spec.name]
+        others = [t for t in tools if t.name != sample.spec.name]
+        return self._rng.choice(near if near and self._rng.random() < 0.6 else others)
+
+    def _rows(self, one: Exercise) -> list[Row]:
+        spec = replace(one.sample.spec, parameters=one.parameters)
+        fields, signs = self._likeness.fields(spec, one.sample.fields)
+        shown = [one.sample.fields.index(f) for f in fields]
+        told = tuple(
+            t if t.kind != GIVEN else replace(t, fields=tuple(shown.index(j) for j in t.fields if j in shown))
+            for t in one.told
+        )
+        form = replace(one.form, given=tuple(f.text for f in fields))
+        one = replace(one, form=form, told=told)
+        return [Row(layout, one, signs) for layout in self._pieces.rows(form, one.text)]
+
+
+def loss_of(model: Reader, rows: Sequence[Row]) -> Tensor:
+    """Mean loss over the questions of a batch."""
+    n_tokens = max(len(row.layout.ids) for row in rows)
+    n_asked = max(1, max(len(row.layout.questions) for row in rows))
+    ids = torch.zeros(len(rows), n_tokens, dtype=torch.long)
+    there = torch.zeros(len(rows), n_tokens, dtype=torch.bool)
+    is_text = torch.zeros_like(there)
+    in_text = torch.zeros_like(there)
+    asked_at = torch.zeros(len(rows), n_asked, dtype=torch.long)
+    for b, row in enumerate(rows):
+        n = len(row.layout.ids)
+        ids[b, :n] = torch.from_numpy(row.layout.ids)
+        there[b, :n] = True
+        is_text[b, row.layout.text_first :] = True
+        in_text[b, row.layout.text_first : n - 1] = True
+        asked_at[b, : len(row.layout.question_at)] = torch.tensor(row.layout.question_at, dtype=torch.long)
+    states = model.states(ids, is_text, there)
+    asked = torch.gather(states, 1, asked_at[:, :, None].expand(-1, -1, WIDTH))
+    across = states.transpose(1, 2) * WIDTH**-0.5
+    heads = model.heads
+    start, end, option, given = ((asked @ heads[h].T) @ across for h in ("start", "end", "option", "given"))
+    apart = torch.where(in_text, 0.0, -1e4)[:, None]
+    start, end = ((x + apart).log_softmax(-1) for x in (start, end))
+    kinds = asked @ heads["kind"].T + heads["kind_bias"]
+    said = start.exp() @ states
+    polarity = torch.cat([said, asked * said], -1) @ heads["evidence"].T
+    kinds = torch.cat([kinds[..., :YES], kinds[..., YES : NO + 1] + polarity], -1)
+    losses, weights = [], 0
+    fits = states[:, 0] @ heads["fit"] + heads["fit_bias"]
+    for b, row in enumerate(rows):
+        if not row.exercise.is_fit:
+            continue
+        for q, question in enumerate(row.layout.questions):
+            part = _question_loss(
+                model, row, question, (start[b, q], end[b, q], option[b, q], given[b, q], kinds[b, q]), q
+            )
+            if part is not None:
+                losses.append(part)
+                weights += 1
+    is_fit = torch.tensor([float(row.exercise.is_fit) for row in rows])
+    total = functional.binary_cross_entropy_with_logits(fits, is_fit, pos_weight=torch.tensor(0.3)) * 0.5
+    return total + torch.stack(losses).sum() / weights if losses else total
+
+
+def _question_loss(model: Reader, row: Row, question: int, scores: tuple[Tensor, ...], q: int) -> Tensor | None:
+    start, end, option, given, kinds = scores
+    told = row.exercise.told[question]
+    layout = row.layout
+    if told.kind < 0:
+        return None
+    mask = torch.zeros(len(KINDS))
+    likeness = None
+    if layout.given_at:
+        signs = torch.from_numpy(row.signs[question, : len(layout.given_at)])
+        likeness = given[list(layout.given_at)] + signs @ model.heads["signs"]
+        mask = mask + functional.one_hot(torch.tensor(GIVEN), len(KINDS)) * (signs @ model.heads["kind_signs"]).max()
+    else:
+        mask[GIVEN] = -1e4
+    if not layout.options_at[q]:
+        mask[KINDS.index("option")] = -1e4
+    loss = functional.cross_entropy(kinds + mask, torch.tensor(told.kind))
+    if told.kind == KINDS.index("option") and told.option < len(layout.options_at[q]):
+        loss = loss + functional.cross_entropy(option[list(layout.options_at[q])], torch.tensor(told.option))
+    elif told.kind == GIVEN and likeness is not None:
+        right = [j for j in told.fields if j < len(layout.given_at)]
+        if right:
+            loss = loss - likeness.log_softmax(0)[right].logsumexp(0)
+    elif told.spans:
+        mentions = token_spans(layout, told.spans)
+        if mentions:
+            first, last = (torch.tensor(side) for side in zip(*mentions))
+            loss = loss - (start[first] + end[last]).logsumexp(0)
+    return loss if torch.isfinite(loss) and loss < 100 else None
+
+
+def token_spans(layout: Layout, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Tokens (as places in the row) that cover spans of characters; those beyond the window are left out."""
+    found = []
+    for a, b in spans:
+        inside = np.flatnonzero((layout.spans[:, 0] < b) & (layout.spans[:, 1] > a))
+        if len(inside) and layout.spans[inside[0], 0] <= a and layout.spans[inside[-1], 1] >= b:
+            found.append((layout.text_first + int(inside[0]), layout.text_first + int(inside[-1])))
+    return found
+
+
+def match_loss(model: Reader, samples: Sequence[Sample], tools: Sequence[ToolSpec], pieces: Pieces) -> Tensor:
+    """Conversations with the tools they ask for, among all tools."""
+    names = [spec.name for spec in tools]
+    texts = _mean_vectors(model, [s.text for s in samples], pieces)
+    others = _mean_vectors(model, [match_text(spec) for spec in tools], pieces)
+    target = torch.tensor([names.index(s.spec.name) for s in samples])
+    return functional.cross_entropy(texts @ others.T / 0.05, target)
+
+
+def _mean_vectors(model: Reader, texts: Sequence[str], pieces: Pieces) -> Tensor:
+    rows = [[101, *pieces.text(text, MATCH_TOKENS)[0], 102] for text in texts]
+    n = max(map(len, rows))
+    ids = torch.zeros(len(rows), n, dtype=torch.long)
+    there = torch.zeros(len(rows), n, dtype=torch.bool)
+    for b, row in enumerate(rows):
+        ids[b, : len(row)] = torch.tensor(row)
+        there[b, : len(row)] = True
+    states = model.states(ids, torch.zeros_like(there), there)
+    means = (states * there[:, :, None]).sum(1) / there.sum(1, keepdim=True)
+    return functional.normalize(means, dim=-1)
+
+
+def _offered(samples: Sequence[Sample], tools: Sequence[ToolSpec], rng: random.Random) -> list[ToolSpec]:
+    """The tools asked for and half of the others."""
+    wanted = {s.spec.name for s in samples}
+    return [spec for spec in tools if spec.name in wanted or rng.random() < 0.4]
+
+
+# ── Training ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def read_corpora(data: Path, options: Options) -> tuple[Corpus, Corpus, Corpus, dict[str, str]]:
+    """Conversations with single calls, requests with references, Hearth's own demonstrations, and hashes of all files.
+
+    Of the data with references, the part that `nested_split` holds back is left out.
+    """
+    paths = [
+        data / "sgd" / "train.jsonl",
+        data / "sgd" / "train_tool_desc.json",
+        *(data / name / file for name in ("nestools", "nestful") for file in ("dev.jsonl", "tool_desc.json")),
+    ]
+    hashes = {str(p.relative_to(data)): hashlib.sha256(p.read_bytes()).hexdigest() for p in paths}
+    tools = read_tools(paths[1])
+    calls = [s for s in read_samples(paths[0], tools) if s.group not in options.held_services]
+    single = Corpus(calls, {n: t for n, t in tools.items() if n.partition(".")[0] not in options.held_services})
+    single.values = pool(single.samples)
+    nested = Corpus([], {})
+    for name in ("nestools", "nestful"):
+        tools = read_tools(data / name / "tool_desc.json")
+        lines = [line for _, line in read_jsonl(data / name / "dev.jsonl")]
+        for row in nested_split(len(lines))[0]:
+            nested.samples += samples_of(lines[row], tools, name)
+        nested.tools.update(tools)
+    own_tools = load_tools(None).specs
+    own = Corpus(read_samples(_OWN[0], own_tools, "own"), own_tools)
+    for path in _OWN:
+        hashes[path.name] = hashlib.sha256(path.read_bytes()).hexdigest()
+    return single, nested, own, hashes
+
+
+def train(
+    data: Path, options: Options, out: Path, start_from: bytes | None = None, first_stage: int = 1
+) -> tuple[bytes, dict[str, object]]:
+    """The adapter's file and its record.
+
+    Args:
+        start_from: What the stage before `first_stage` gave; only that and later ones are run.
+    """
+    torch.manual_seed(options.seed)
+    torch.set_num_threads(options.n_threads)
+    single, nested, own, hashes = read_corpora(data, options)
+    pieces = Pieces(load_tokenizer())
+    likeness = Likeness(MiniLMEncoder.open())
+    model = Reader(load_weights(), options.rank)
+    began, cpu_began = time.monotonic(), time.process_time()
+    counts: list[dict[str, object]] = []
+    if start_from is not None:
+        model.load(start_from)
+    for place, stage in enumerate(stages_of(options)):
+        if place + 1 < first_stage or not stage.n_steps:
+            continue
+        corpora = list(zip((single, nested, own), stage.shares))
+        batches = Batches(corpora, pieces, likeness, options, stage.variation, place)
+        counts.append(_run(model, stage, batches, single, pieces, options, out))
+        out.with_suffix(f".stage{place + 1}.npz").write_bytes(model.file())
+    record: dict[str, object] = {
+        "what": "adapter of the argument reader: low-rank changes to all-MiniLM-L6-v2, and heads",
+        "command": "python -m training.span_extractor_train",
+        "options": dataclasses.asdict(options),
+        "data_sha256": hashes,
+        "licence": "trained on SGD (CC BY-SA 4.0), NesTools and NESTFUL (Apache-2.0) and sentences written for Hearth; "
+        "the adapter is distributed under CC BY-SA 4.0",
+        "held_back": "one in five requests of nestools and nestful (nested_split); all of sgd/dev",
+        "stages": counts,
+        "wall_s": round(time.monotonic() - began, 1),
+        "cpu_s": round(time.process_time() - cpu_began, 1),
+        "torch": torch.__version__,
+    }
+    return model.file(), record
+
+
+def _run(
+    model: Reader, stage: Stage, batches: Batches, single: Corpus, pieces: Pieces, options: Options, out: Path
+) -> dict[str, object]:
+    """One stage; what it took and where its losses ended."""
+    optimizer = torch.optim.AdamW(
+        [
+            {"params": list(model.encoder.low.parameters()), "peak": options.lr * stage.lr},
+            {"params": list(model.encoder.plain.parameters()), "peak": options.lr_plain * stage.lr},
+            {"params": list(model.heads.parameters()), "peak": options.lr_heads},
+        ],
+        weight_decay=0.01,
+        betas=(0.9, 0.98),
+    )
+    rng = random.Random(options.seed + 1)
+    tools = sorted(single.tools.values(), key=lambda spec: spec.name)
+    smooth = defaultdict[str, float](float)
+    began = time.monotonic()
+    for step, rows in enumerate(batches):
+        if step == stage.n_steps:
+            break
+        factor = min(1.0, (step + 1) / 60) * (1 - step / stage.n_steps)
+        for group in optimizer.param_groups:
+            group["lr"] = group["peak"] * factor
+        _descend(model, optimizer, loss_of(model, rows), smooth, "read")
+        if options.match_every and step % options.match_every == 0:
+            some = rng.sample(single.samples, 24)
+            _descend(model, optimizer, match_loss(model, some, _offered(some, tools, rng), pieces), smooth, "match")
+        if options.save_every and (step + 1) % options.save_every == 0:
+            out.with_suffix(f".{step + 1}.npz").write_bytes(model.file())
+        if (step + 1) % 50 == 0:
+            losses = "  ".join(f"{name} {value:.3f}" for name, value in smooth.items())
+            print(
+                f"{time.monotonic() - began:6.0f} s  step {step + 1}  exercises {batches.n_exercises}  {losses}",
+                flush=True,
+            )
+    return {
+        "n_steps": stage.n_steps,
+        "n_exercises": batches.n_exercises,
+        "final_losses": {name: round(value, 4) for name, value in smooth.items()},
+    }
+
+
+def _descend(
+    model: Reader, optimizer: torch.optim.Optimizer, loss: Tensor, smooth: dict[str, float], name: str
+) -> None:
+    loss.backward()
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    optimizer.zero_grad(set_to_none=True)
+    value = float(loss.detach())
+    smooth[name] = 0.98 * (smooth[name] or value) + 0.02 * value
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description="Train the argument reader's adapter.")
+    parser.add_argument("--data", type=Path, default=Path(os.environ.get("HEARTH_DATA", "../shared/data")) / "plans")
+    parser.add_argument("--out", type=Path, default=ADAPTER_FILE)
+    defaults = Options()
+    parser.add_argument("--steps", type=int, default=defaults.n_steps)
+    parser.add_argument("--save-every", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=defaults.seed)
+    parser.add_argument("--rank", type=int, default=defaults.rank)
+    parser.add_argument("--lr", type=float, default=defaults.lr)
+    parser.add_argument("--second-steps", type=int, default=defaults.n_second)
+    parser.add_argument("--third-steps", type=int, default=defaults.n_third)
+    parser.add_argument("--start-from", type=Path, help="file that an earlier stage gave")
+    parser.add_argument("--first-stage", type=int, default=1, choices=(1, 2, 3))
+    parser.add_argument("--match-every", type=int, default=defaults.match_every)
+    parser.add_argument("--threads", type=int, default=defaults.n_threads)
+    parser.add_argument("--hold", default="", help="services to leave out, apart by commas")
+    given = parser.parse_args(arguments)
+    options = Options(
+        seed=given.seed,
+        save_every=given.save_every,
+        rank=given.rank,
+        n_steps=given.steps,
+        n_second=given.second_steps,
+        n_third=given.third_steps,
+        lr=given.lr,
+        match_every=given.match_every,
+        n_threads=given.threads,
+        held_services=tuple(s for s in given.hold.split(",") if s),
+    )
+    begun = given.start_from.read_bytes() if given.start_from else None
+    data, record = train(given.data, options, given.out, begun, given.first_stage)
+    record["command"] = " ".join(["python -m training.span_extractor_train", *(arguments or sys.argv[1:])])
+    record["sha256"] = hashlib.sha256(data).hexdigest()
+    given.out.parent.mkdir(parents=True, exist_ok=True)
+    given.out.write_bytes(data)
+    given.out.with_suffix(".json").write_text(json.dumps(record, indent=2) + "\n")
+    print(f"{given.out}: {len(data) / 1e6:.2f} MB")
+
+
+if __name__ == "__main__":
+    main()
